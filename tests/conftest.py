@@ -1,0 +1,15 @@
+"""Double precision, strict promotion, and errors as NaN so that compilations are kept."""
+
+import os
+
+
+os.environ.setdefault("EQX_ON_ERROR", "nan")  # host callbacks would bar the cache
+
+import jax
+
+
+jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_compilation_cache_dir", os.path.join(os.getcwd(), ".jax_cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
