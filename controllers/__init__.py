@@ -1,1 +1,4 @@
+"""Controllers, references, and their tuning by gradient."""
 
+from .pid import JointPID as JointPID, PIDState as PIDState
+from .reference import Reference as Reference

@@ -6,6 +6,7 @@ from .dynamics import (
     inverse_dynamics as inverse_dynamics,
     mass_matrix as mass_matrix,
 )
+from .gradients import check_gradient as check_gradient
 from .joints import (
     Cylindrical as Cylindrical,
     Fixed as Fixed,
@@ -25,4 +26,27 @@ from .kinematics import (
     look as look,
 )
 from .mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
+from .parameters import (
+    Bounded as Bounded,
+    Direction as Direction,
+    Positive as Positive,
+    PositiveDefinite as PositiveDefinite,
+    get as get,
+    parameters as parameters,
+    put as put,
+)
+from .part import (
+    AbstractPart as AbstractPart,
+    AbstractSignalPart as AbstractSignalPart,
+    JointLoad as JointLoad,
+    Load as Load,
+    Response as Response,
+)
+from .simulate import (
+    SimulationError as SimulationError,
+    rollout as rollout,
+    simulate as simulate,
+)
 from .spatial import Pose as Pose
+from .system import State as State, System as System
+from .trajectory import Trajectory as Trajectory, audit as audit

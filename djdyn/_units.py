@@ -1,10 +1,12 @@
-"""Units live on the field they belong to, where reports and scenarios can read them."""
+"""Units and domains live on the field they belong to, for reports and scenarios."""
 
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 
@@ -13,15 +15,39 @@ class si:
     """Converter of a field that holds a parameter: an array of floats, in `unit`.
 
     A Python float in a module would be static to `jit` and invisible to `grad`.
+    `at_least` and `above` bound the values that may be given.
     """
 
     unit: str
+    at_least: float | None = None
+    above: float | None = None
 
     def __call__(self, x: ArrayLike | Sequence[Any]) -> Float[Array, "..."]:
         return jnp.asarray(x, dtype=float)
 
 
-def unit_of(field: dataclasses.Field) -> str:
-    """The unit of a field made with `si`, or an empty string."""
+def converter_of(field: dataclasses.Field) -> si | None:
+    """The `si` of a field that holds a parameter."""
     converter = field.metadata.get("converter")
-    return converter.unit if isinstance(converter, si) else ""
+    return converter if isinstance(converter, si) else None
+
+
+def check_values(module: Any) -> None:
+    """Raises where a parameter is not finite or outside its field's bounds."""
+    for field in dataclasses.fields(module):
+        converter, value = converter_of(field), getattr(module, field.name)
+        if converter is None or isinstance(value, jax.core.Tracer):
+            continue
+        value, what = np.asarray(value), f"{type(module).__name__}.{field.name}"
+        unit = f" {converter.unit}" if converter.unit else ""
+        if np.isnan(value).any():
+            raise ValueError(f"{what} must be a number, got nan")
+        low = np.min(value, initial=np.inf)
+        if converter.at_least is not None and low < converter.at_least:
+            raise ValueError(
+                f"{what} must be at least {converter.at_least:g}{unit}, got {low:g}"
+            )
+        if converter.above is not None and low <= converter.above:
+            raise ValueError(
+                f"{what} must be above {converter.above:g}{unit}, got {low:g}"
+            )

@@ -1,0 +1,92 @@
+"""PID control of joints."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from djdyn._smooth import magnitude
+from djdyn._types import Scalar
+from djdyn._units import si
+from djdyn.kinematics import World
+from djdyn.part import AbstractSignalPart, Response, Signals
+
+
+Gain = Float[Array, "*#n"]  # one for all joints, or one each
+
+
+class PIDState(eqx.Module):
+    integral: Float[Array, " n"]  # N m, the force that the integral term has built up
+    filtered: Float[Array, " m"]  # rad/s, the speed behind its filter, if it is used
+
+
+class JointPID(AbstractSignalPart):
+    r"""PID on the position or speed of single-speed joints; output `u`, a force each.
+
+    With $e = q_t - q$ in mode `"position"` and $e = v_t - v$ in mode `"velocity"`,
+
+    $$w = K_p e + I + K_d\,\dot e,\qquad
+      u = \operatorname{clip}\bigl(w,\ \pm\min(u_{max},\ P/|v|)\bigr),\qquad
+      \dot I = K_i e + (u - w)/T_t ,$$
+
+    so the integral does not wind up while the drive is at its force limit or power
+    cap. In position mode $\dot e = v_t - v$, the target's rate $v_t$ being zero unless
+    signal `rate` gives it. In velocity mode $\dot e = -\dot v$ is taken through a
+    filter of time `filter_time`. (Roy, Steinke and Nicoll, *Ship Mechanical Systems
+    API*, 2014, eqs 67 to 70, with the absolute values that eq. 70 lacks.)
+    """
+
+    joints: tuple[str, ...] = eqx.field(static=True, converter=tuple)
+    target: str = eqx.field(static=True)
+    kp: Gain = eqx.field(converter=si("N m/rad, N/m", at_least=0.0))
+    kd: Gain = eqx.field(converter=si("N m s/rad, N s/m", at_least=0.0), default=0.0)
+    ki: Gain = eqx.field(
+        converter=si("N m/(rad s), N/(m s)", at_least=0.0), default=0.0
+    )
+    rate: str | None = eqx.field(static=True, default=None)
+    mode: Literal["position", "velocity"] = eqx.field(static=True, default="position")
+    limit: Gain = eqx.field(converter=si("N m, N", above=0.0), default=1e12)
+    power: Gain = eqx.field(converter=si("W", above=0.0), default=1e12)
+    tracking_time: Scalar = eqx.field(converter=si("s", above=0.0), default=1.0)
+    filter_time: Scalar = eqx.field(converter=si("s", above=0.0), default=0.01)
+    speed_width: Scalar = eqx.field(converter=si("rad/s, m/s", above=0.0), default=1e-6)
+
+    def __check_init__(self):
+        if self.mode not in ("position", "velocity"):
+            raise ValueError(f"mode is position or velocity, not {self.mode!r}")
+
+    def initial_state(self) -> PIDState:
+        zero = jnp.zeros(len(self.joints))
+        filtered = zero if self.mode == "velocity" else jnp.zeros(0)
+        return PIDState(integral=zero, filtered=filtered)
+
+    def _wanted(self, signals: Signals, name: str) -> Float[Array, " n"]:
+        value = jnp.atleast_1d(signals[name])
+        if value.shape != (len(self.joints),):
+            raise ValueError(
+                f"signal {name!r} has shape {value.shape}, expected one value for each"
+                f" of the joints {', '.join(self.joints)}"
+            )
+        return value
+
+    def __call__(
+        self, t: Scalar, state: PIDState, world: World, signals: Signals
+    ) -> Response:
+        del t
+        q, v = (
+            jnp.concatenate(x) for x in zip(*map(world.joint, self.joints), strict=True)
+        )
+        target = self._wanted(signals, self.target)
+        if self.mode == "position":
+            error, acceleration = target - q, state.filtered
+            error_rate = (self._wanted(signals, self.rate) if self.rate else 0.0) - v
+        else:
+            acceleration = (v - state.filtered) / self.filter_time
+            error, error_rate = target - v, -acceleration
+        w = self.kp * error + state.integral + self.kd * error_rate
+        most = jnp.minimum(self.limit, self.power / magnitude(v, self.speed_width))
+        u = jnp.clip(w, -most, most)
+        build_up = self.ki * error + (u - w) / self.tracking_time
+        rate = PIDState(integral=build_up, filtered=acceleration)
+        return Response(rate, outputs={"u": u, "error": error})

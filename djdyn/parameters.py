@@ -1,0 +1,269 @@
+"""Every number of a model by its dotted path, and transforms that keep its domain.
+
+The path of a number says where it stands: `boom.mass`, `winch.controller.kp`,
+`gravity_W`. Bodies, frames and parts go by their names; the containers they stand in
+(`mechanism`, `bodies`, `frames`, `parts`, `inputs`) are left out. `pid.kp[1]` is one
+entry of an array.
+"""
+
+import abc
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, PyTree
+
+from ._units import converter_of
+from .mechanism import Body
+
+
+CONTAINERS = {"mechanism", "bodies", "frames", "parts", "inputs"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """A number of a model: its path, value and unit, and the steps that lead to it."""
+
+    path: str
+    value: Array
+    unit: str
+    steps: tuple[tuple[str, Any], ...]
+
+
+def _children(node: Any) -> Iterator[tuple[str, tuple[str, Any], Any, str]]:
+    """Name, step, value and unit of what stands directly below a node."""
+    if isinstance(node, eqx.Module):
+        for field in dataclasses.fields(node):
+            if not field.metadata.get("static", False):
+                converter = converter_of(field)
+                unit = converter.unit if converter else ""
+                yield field.name, ("attr", field.name), getattr(node, field.name), unit
+    elif isinstance(node, Mapping):
+        for key, value in node.items():
+            yield str(key), ("item", key), value, ""
+    elif isinstance(node, tuple | list):
+        for i, value in enumerate(node):
+            yield getattr(value, "name", str(i)), ("item", i), value, ""
+
+
+def _leaves(node: Any, names: tuple, steps: tuple, unit: str) -> Iterator[Leaf]:
+    if eqx.is_array(node):
+        if jnp.issubdtype(node.dtype, jnp.floating):
+            yield Leaf(".".join(names), node, unit, steps)
+        return
+    for name, step, child, child_unit in _children(node):
+        shown = names if name in CONTAINERS else (*names, name)
+        yield from _leaves(child, shown, (*steps, step), child_unit)
+
+
+class ParameterTable(dict[str, Array]):
+    """Values by path; prints as a table."""
+
+    units: dict[str, str]
+
+    def __str__(self) -> str:
+        rows = [("path", "value", "unit")]
+        for path, value in self.items():
+            text = np.array2string(np.asarray(value), precision=6, threshold=8)
+            rows.append((path, " ".join(text.split()), self.units[path]))
+        wide = [max(len(row[i]) for row in rows) for i in range(2)]
+        return "\n".join(f"{a:<{wide[0]}}  {b:<{wide[1]}}  {c}" for a, b, c in rows)
+
+
+def parameters(model: PyTree) -> ParameterTable:
+    """All numbers of a model by path, in the order they stand."""
+    table = ParameterTable()
+    leaves = list(_leaves(model, (), (), ""))
+    for leaf in leaves:
+        if leaf.path in table:
+            raise ValueError(f"two numbers of the model have the path {leaf.path!r}")
+        table[leaf.path] = leaf.value
+    table.units = {leaf.path: leaf.unit for leaf in leaves}
+    return table
+
+
+def _find(model: PyTree, path: str) -> tuple[Any, tuple[int, ...]]:
+    """A selector for `eqx.tree_at`, and the entry of the array that is meant."""
+    match = re.fullmatch(r"([^\[\]]+?)((?:\[-?\d+\])*)", path)
+    name = match.group(1) if match else path
+    entry = tuple(int(i) for i in re.findall(r"-?\d+", match.group(2))) if match else ()
+    found = [(x.path, x.steps) for x in _leaves(model, (), (), "")]
+    steps = [s for p, s in found if p == name]
+    if not steps:
+        tail = name.rsplit(".", 1)[-1]
+        near = [p for p, _ in found if p.rsplit(".", 1)[-1] == tail or name in p]
+        hint = f"; did you mean {', '.join(near[:6])}?" if near else ""
+        raise ValueError(f"the model has no parameter {path!r}{hint}")
+
+    def select(model: PyTree) -> Array:
+        for kind, key in steps[0]:
+            model = getattr(model, key) if kind == "attr" else model[key]
+        return model
+
+    return select, entry
+
+
+def get(model: PyTree, path: str) -> Array:
+    """The value at a path."""
+    select, entry = _find(model, path)
+    value = select(model)
+    if len(entry) > value.ndim or any(
+        not -n <= i < n for i, n in zip(entry, value.shape, strict=False)
+    ):
+        raise ValueError(f"{path!r} is outside an array of shape {value.shape}")
+    return value[entry] if entry else value
+
+
+def put(model: PyTree, values: Mapping[str, ArrayLike]) -> PyTree:
+    """The model with the values at these paths replaced; all else is shared."""
+    for path, value in values.items():
+        old = get(model, path)
+        new = jnp.asarray(value, dtype=old.dtype)
+        if new.shape != old.shape:
+            raise ValueError(
+                f"{path!r} has shape {old.shape}, it cannot be set to {new.shape}"
+            )
+        select, entry = _find(model, path)
+        if entry:
+            new = select(model).at[entry].set(new)
+        model = eqx.tree_at(select, model, new)
+    return model
+
+
+# Domains ------------------------------------------------------------------------------
+
+
+class AbstractTransform(eqx.Module):
+    """A smooth, invertible map from all of R^n onto a domain."""
+
+    @abc.abstractmethod
+    def inside(self, theta: Array) -> Array:
+        """From the unconstrained number to the parameter."""
+
+    @abc.abstractmethod
+    def outside(self, value: Array) -> Array:
+        """From the parameter to the unconstrained number."""
+
+
+class Unbounded(AbstractTransform):
+    """Any number."""
+
+    def inside(self, theta: Array) -> Array:
+        return theta
+
+    def outside(self, value: Array) -> Array:
+        return value
+
+
+class Positive(AbstractTransform):
+    """A positive number, by its logarithm."""
+
+    def inside(self, theta: Array) -> Array:
+        return jnp.exp(theta)
+
+    def outside(self, value: Array) -> Array:
+        return jnp.log(value)
+
+
+class Bounded(AbstractTransform):
+    """A number between `low` and `high`, by the logistic function."""
+
+    low: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+    high: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
+
+    def inside(self, theta: Array) -> Array:
+        return self.low + (self.high - self.low) * jax.nn.sigmoid(theta)
+
+    def outside(self, value: Array) -> Array:
+        x = (value - self.low) / (self.high - self.low)
+        return jnp.log(x) - jnp.log1p(-x)
+
+
+class PositiveDefinite(AbstractTransform):
+    """A symmetric positive definite matrix, by its Cholesky factor's logarithms."""
+
+    def inside(self, theta: Float[Array, "n n"]) -> Float[Array, "n n"]:
+        L = jnp.tril(theta, -1) + jnp.diag(jnp.exp(jnp.diagonal(theta)))
+        return L @ L.T
+
+    def outside(self, value: Float[Array, "n n"]) -> Float[Array, "n n"]:
+        L = jnp.linalg.cholesky(value)
+        return jnp.tril(L, -1) + jnp.diag(jnp.log(jnp.diagonal(L)))
+
+
+class Direction(AbstractTransform):
+    """A unit vector."""
+
+    def inside(self, theta: Float[Array, " n"]) -> Float[Array, " n"]:
+        return theta / jnp.sqrt(theta @ theta)
+
+    def outside(self, value: Float[Array, " n"]) -> Float[Array, " n"]:
+        return value
+
+
+class Free(eqx.Module):
+    """A number that may be changed, and its domain."""
+
+    path: str = eqx.field(static=True)
+    transform: AbstractTransform = eqx.field(default_factory=Unbounded)
+
+
+def as_free(free: Sequence[Free | str]) -> tuple[Free, ...]:
+    """Bare paths become unbounded ones."""
+    if not free:
+        raise ValueError("no free parameter is named")
+    return tuple(Free(f) if isinstance(f, str) else f for f in free)
+
+
+def pack(model: PyTree, free: Sequence[Free | str]) -> dict[str, Array]:
+    """The free numbers of a model, unconstrained, by path."""
+    theta = {}
+    for f in as_free(free):
+        value = f.transform.outside(get(model, f.path))
+        concrete = not isinstance(value, jax.core.Tracer)
+        if concrete and not np.all(np.isfinite(value)):
+            raise ValueError(
+                f"{f.path!r} = {get(model, f.path)} is not inside the domain of "
+                f"{type(f.transform).__name__}"
+            )
+        theta[f.path] = value
+    return theta
+
+
+def unpack(
+    model: PyTree, free: Sequence[Free | str], theta: Mapping[str, Array]
+) -> PyTree:
+    """The model with its free numbers replaced; all else is shared."""
+    inside = {f.path: f.transform.inside(theta[f.path]) for f in as_free(free)}
+    return put(model, inside)
+
+
+def inertia_to_vector(body: Body) -> Float[Array, "10"]:
+    r"""Mass, centre and inertia of a body as ten unconstrained numbers.
+
+    The logarithmic Cholesky factor of the pseudo-inertia
+    $\begin{bmatrix}\Sigma & h\\ h^\top & m\end{bmatrix}$,
+    $\Sigma = \tfrac12\operatorname{tr}(I)1 - I$ about the origin: positive
+    definite just when some distribution of mass has it (Rucker and Wensing, *Smooth
+    parameterization of rigid-body inertia*, 2022).
+    """
+    second = 0.5 * jnp.trace(body.I_BC) * jnp.eye(3) - body.I_BC
+    second = second + body.mass * jnp.outer(body.p_BC, body.p_BC)
+    h = body.mass * body.p_BC
+    P = jnp.block([[second, h[:, None]], [h[None], body.mass[None, None]]])
+    return PositiveDefinite().outside(P)[jnp.tril_indices(4)]
+
+
+def inertia_from_vector(body: Body, theta: Float[Array, "10"]) -> Body:
+    """The body with the mass, centre and inertia that `theta` stands for."""
+    P = PositiveDefinite().inside(jnp.zeros((4, 4)).at[jnp.tril_indices(4)].set(theta))
+    mass, c = P[3, 3], P[:3, 3] / P[3, 3]
+    second = P[:3, :3] - mass * jnp.outer(c, c)
+    inertia = jnp.trace(second) * jnp.eye(3) - second
+    where = lambda b: (b.mass, b.p_BC, b.I_BC)
+    return eqx.tree_at(where, body, (mass, c, inertia))

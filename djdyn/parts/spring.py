@@ -1,0 +1,74 @@
+"""Springs and dampers between two frames."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._smooth import norm
+from .._types import Scalar, Vec3
+from .._units import si
+from ..kinematics import World
+from ..part import AbstractPassivePart, Load, Response, Signals
+
+
+def check_exponent(exponent: int) -> None:
+    if exponent < 1 or exponent % 2 == 0:
+        raise ValueError(
+            f"a spring's exponent must be odd and positive, got {exponent}"
+        )
+
+
+class SpringDamper(AbstractPassivePart):
+    r"""Spring and damper along the line from frame `tail` T to frame `head` H.
+
+    With $\ell$ the distance, $x = \ell - \ell_0$ and $e$ the unit vector from T to H,
+    the head feels
+
+    $$f = -\bigl(k\,x^n + c\,\dot\ell\bigr)\,e,$$
+
+    $n$ odd; at zero length the direction, and so the force, is zero.
+    """
+
+    tail: str = eqx.field(static=True)
+    head: str = eqx.field(static=True)
+    stiffness: Scalar = eqx.field(converter=si("N/m^n", at_least=0.0))
+    damping: Scalar = eqx.field(converter=si("N s/m", at_least=0.0), default=0.0)
+    rest_length: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
+    exponent: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        check_exponent(self.exponent)
+
+    def initial_state(self) -> dict:
+        return {}
+
+    def stretch(self, world: World) -> tuple[Vec3, Scalar, Scalar]:
+        """`e_W`, elongation and its rate."""
+        p_WT, v_WT = world.point(self.tail)
+        p_WH, v_WH = world.point(self.head)
+        length = norm(p_WH - p_WT)
+        e_W = (p_WH - p_WT) / jnp.where(length > 0, length, 1.0)
+        return e_W, length - self.rest_length, (v_WH - v_WT) @ e_W
+
+    def __call__(
+        self, t: Scalar, state: Any, world: World, signals: Signals
+    ) -> Response:
+        del t, signals
+        e_W, x, rate = self.stretch(world)
+        tension = self.stiffness * x**self.exponent + self.damping * rate
+        p_WH, _ = world.point(self.head)
+        on, against = (world.mechanism.frame(f).body for f in (self.head, self.tail))
+        load = Load(on, against, p_WH, -tension * e_W, jnp.zeros_like(e_W))
+        return Response(state, (load,), {"tension": tension, "stretch": x})
+
+    def energy(self, state: Any, world: World) -> Scalar:
+        del state
+        n = self.exponent + 1
+        return self.stiffness * self.stretch(world)[1] ** n / n
+
+    def power_loss(
+        self, t: Scalar, state: Any, world: World, signals: Signals
+    ) -> Scalar:
+        del t, state, signals
+        return self.damping * self.stretch(world)[2] ** 2

@@ -1,0 +1,133 @@
+"""Solvers by name: all numerical choices, no physics."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import diffrax as dfx
+import jax.numpy as jnp
+import numpy as np
+
+
+class SemiImplicit(dfx.AbstractSolver):
+    r"""Semi-implicit Euler: speeds first, then coordinates with the new speeds.
+
+    $$v_1 = v_0 + h\,\dot v(t_0, q_0, v_0),\qquad q_1 = q_0 + h\,N(q_0)\,v_1 .$$
+
+    The states of the parts are stepped with the speeds. First order; cheap, stable for
+    undamped oscillations, and often too coarse for gradients.
+    """
+
+    term_structure: ClassVar = dfx.AbstractTerm
+    interpolation_cls: ClassVar[Callable[..., Any]] = dfx.LocalLinearInterpolation
+
+    def order(self, terms):
+        del terms
+        return 1
+
+    def init(self, terms, t0, t1, y0, args):
+        del terms, t0, t1, y0, args
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        del solver_state, made_jump
+        y1 = y0 + terms.vf_prod(t0, y0, args, terms.contr(t0, t1))
+        y1 = args.correct_coordinates(y0, y1, t1 - t0)
+        return y1, None, {"y0": y0, "y1": y1}, None, dfx.RESULTS.successful
+
+    def func(self, terms, t0, y0, args):
+        return terms.vf(t0, y0, args)
+
+
+class RK4(dfx.AbstractERK):
+    """The classical fourth-order method; fixed steps only."""
+
+    tableau: ClassVar[dfx.ButcherTableau] = dfx.ButcherTableau(
+        c=np.array([0.5, 0.5, 1.0]),
+        b_sol=np.array([1, 2, 2, 1]) / 6,
+        b_error=np.zeros(4),
+        a_lower=(np.array([0.5]), np.array([0.0, 0.5]), np.array([0.0, 0.0, 1.0])),
+    )
+    interpolation_cls: ClassVar[Callable[..., Any]] = (
+        dfx.ThirdOrderHermitePolynomialInterpolation.from_k
+    )
+
+    def order(self, terms):
+        del terms
+        return 4
+
+
+SOLVERS: dict[str, Callable[[], dfx.AbstractSolver]] = {
+    "tsit5": dfx.Tsit5,  # not stiff: mechanisms, elastic cables
+    "dopri8": dfx.Dopri8,  # not stiff, tight tolerances
+    "kvaerno3": dfx.Kvaerno3,  # stiff, loose tolerances
+    "kvaerno5": dfx.Kvaerno5,  # stiff: fluid volumes, hard stops, strong damping
+    "rk4": RK4,
+    "semi_implicit": SemiImplicit,
+}
+ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
+    "reverse": dfx.RecursiveCheckpointAdjoint,  # jax.grad, jax.vjp, jax.jacrev
+    "forward": dfx.ForwardMode,  # jax.jvp, jax.jacfwd
+    "direct": dfx.DirectAdjoint,  # both; slow
+}
+FIXED_ONLY = ("rk4", "semi_implicit")
+Adjoint = Literal["reverse", "forward", "direct"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Integrator:
+    """How a system is integrated. With `dt` the steps are fixed, else adaptive."""
+
+    solver: str = "tsit5"
+    dt: float | None = None
+    rtol: float = 1e-8
+    atol: float = 1e-8
+    max_steps: int = 16384
+    adjoint: Adjoint = "reverse"
+
+    def __post_init__(self):
+        for what, value, table in (
+            ("solver", self.solver, SOLVERS),
+            ("adjoint", self.adjoint, ADJOINTS),
+        ):
+            if value not in table:
+                raise ValueError(
+                    f"unknown {what} {value!r}; there are {', '.join(table)}"
+                )
+        if self.dt is not None and not self.dt > 0:
+            raise ValueError(f"the step dt must be positive, got {self.dt}")
+        if self.dt is None and self.solver in FIXED_ONLY:
+            raise ValueError(f"solver {self.solver!r} has fixed steps: give dt")
+
+    def steps(self, t0: float, t1: float) -> int:
+        """The most steps that may be taken between two times."""
+        if self.dt is None:
+            return self.max_steps
+        return int(np.ceil((t1 - t0) / self.dt * (1 - 1e-9))) + 1
+
+    def run(self, field, t0, t1, y0, args, saveat, max_steps, jumps, meter):
+        """One call of `diffrax.diffeqsolve` that never raises."""
+        solver = SOLVERS[self.solver]()
+        if self.dt is not None:
+            steps: Any = dfx.ConstantStepSize()
+        else:
+            resolution = 64 * jnp.finfo(y0.dtype).eps * jnp.maximum(abs(t0), abs(t1))
+            steps = dfx.PIDController(
+                rtol=self.rtol, atol=self.atol, dtmin=resolution, force_dtmin=False
+            )
+            if jumps is not None:
+                steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)
+        return dfx.diffeqsolve(
+            dfx.ODETerm(field),
+            solver,
+            t0,
+            t1,
+            self.dt,
+            y0,
+            args=args,
+            saveat=saveat,
+            stepsize_controller=steps,
+            adjoint=ADJOINTS[self.adjoint](),
+            max_steps=max_steps,
+            throw=False,
+            progress_meter=dfx.TqdmProgressMeter() if meter else dfx.NoProgressMeter(),
+        )
