@@ -44,7 +44,7 @@ def weights(world: World) -> Wrenches:
     bodies = world.mechanism.bodies
     m = jnp.stack([jnp.zeros(()), *(b.mass for b in bodies)])
     c = jnp.stack([jnp.zeros(3), *(b.p_BC for b in bodies)])
-    f = m[:, None] * world.gravity_W
+    f = m[:, None] * world.gravity_W[None]
     return jnp.concatenate([cross(jnp.einsum("nij,nj->ni", world.X_WB.R, c), f), f], -1)
 
 
@@ -194,7 +194,7 @@ def constraint_force(
     row = mechanism.joint_index(joint)
     R = world.X_WB.R[row]
     S_c = jnp.einsum("ij,kaj->kai", R, directions.reshape(-1, 2, 3)).reshape(-1, 6)
-    arms = world.X_WB.p - world.X_WB.p[row]
+    arms = world.X_WB.p - world.X_WB.p[row][None]
     carried = jnp.asarray(mechanism.supports[:, row], S_c.dtype)
     P_c = jax.vmap(lambda s: jax.vmap(lambda r: shift_twist(s, r))(arms))(S_c)
     P_c = P_c * carried[None, :, None]

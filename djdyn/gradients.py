@@ -30,9 +30,10 @@ TIGHT = {"solver": "dopri8", "dt": None, "rtol": 1e-11, "atol": 1e-11}
 class GradientCheck:
     """Four answers to one question, and a verdict.
 
-    `blame` is empty where they agree, else `"adjoint"` (reverse and forward mode differ),
-    `"kink"` (the loss has no derivative here, or jumps nearby), `"integrator"` (the
-    gradient of the discretised motion is not that of the motion), or `"not finite"`.
+    `blame` is empty where they agree, else `"adjoint"` (reverse and forward mode
+    differ), `"kink"` (the loss has no derivative here, or jumps nearby),
+    `"integrator"` (the gradient of the discretised motion is not that of the motion),
+    or `"not finite"`.
     Errors are relative to the largest entry, each entry times its parameter's size.
     """
 
@@ -57,8 +58,9 @@ class GradientCheck:
         match self.blame:
             case "":
                 return (
-                    f"the gradient is right: {self.difference_error:.1e} from differences,"
-                    f" {self.integrator_error:.1e} from that at a much tighter tolerance"
+                    f"the gradient is right: {self.difference_error:.1e} from"
+                    f" differences, {self.integrator_error:.1e} from that at a much"
+                    " tighter tolerance"
                 )
             case "not finite":
                 bad = [
@@ -77,8 +79,8 @@ class GradientCheck:
             case "integrator":
                 return (
                     "the integrator is to blame: the gradient is"
-                    f" {self.integrator_error:.1%} off that at a much tighter tolerance;"
-                    " take smaller steps or a method of higher order"
+                    f" {self.integrator_error:.1%} off that at a much tighter"
+                    " tolerance; take smaller steps or a method of higher order"
                 )
         return (
             "a kink is to blame: differences do not settle as their step shrinks, and"
@@ -108,8 +110,8 @@ def check_gradient(
 
     **Arguments:**
 
-    - `loss`: `loss(system, simulate)`, a number. It must call the `simulate` it is given,
-      which is `djdyn.simulate` with some arguments replaced.
+    - `loss`: `loss(system, simulate)`, a number. It must call the `simulate` it is
+      given, which is `djdyn.simulate` with some arguments replaced.
     - `free`: paths of the parameters.
     - `step`: of the central differences, relative to each parameter's size.
     - `tight`: arguments of `simulate` for the reference gradient.
@@ -171,7 +173,7 @@ def check_gradient(
 
 
 def _differences(value, zero: Array, step: float) -> tuple[Array, float]:
-    """Central differences, extrapolated from two steps, and how far the two are apart."""
+    """Central differences, extrapolated from two steps, and how far those differ."""
     found = []
     for h in (step, step / 2):
         slopes = []

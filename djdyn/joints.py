@@ -7,8 +7,8 @@ $$V_{JM} = S(q)\,v, \qquad \dot q = N(q)\,v .$$
 """
 
 import abc
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -33,7 +33,7 @@ Q = Float[Array, " nq"]
 V = Float[Array, " nv"]
 
 
-def unit_vector(axis: ArrayLike) -> Vec3:
+def unit_vector(axis: ArrayLike | Sequence[Any]) -> Vec3:
     """Converter of an axis: any length but zero is taken, unit length is kept."""
     axis = jnp.asarray(axis, dtype=float)
     if not isinstance(axis, jax.core.Tracer) and not np.any(axis):

@@ -65,7 +65,7 @@ class World(eqx.Module):
     def jacobian(self, frame: str) -> Float[Array, "6 nv"]:
         """Twist of a frame, at its origin, per unit of each speed."""
         b = self.mechanism.index(self.mechanism.frame(frame).body)
-        arm = self.pose(frame).p - self.X_WB.p[self.mechanism.speed_rows]
+        arm = self.pose(frame).p[None] - self.X_WB.p[self.mechanism.speed_rows]
         moves = jnp.asarray(self.mechanism.moves[b], self.S_W.dtype)
         return (shift_twist(self.S_W, arm) * moves[:, None]).T
 

@@ -5,6 +5,9 @@ Quaternions are `w, x, y, z` and need not be of unit length: they are read as th
 rotation they point at, so the drift of an integrator never makes a rotation a stretch.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
@@ -172,12 +175,15 @@ def identity_pose() -> Pose:
     return Pose(jnp.eye(3), jnp.zeros(3))
 
 
-def translation(p: ArrayLike) -> Pose:
+def translation(p: ArrayLike | Sequence[Any]) -> Pose:
     """A frame moved by `p`, not turned."""
     return Pose(jnp.eye(3), jnp.asarray(p, dtype=float))
 
 
-def pose_rpy(position: ArrayLike, roll_pitch_yaw: ArrayLike = (0.0, 0.0, 0.0)) -> Pose:
+def pose_rpy(
+    position: ArrayLike | Sequence[Any],
+    roll_pitch_yaw: ArrayLike | Sequence[Any] = (0.0, 0.0, 0.0),
+) -> Pose:
     """A frame at `position`, turned by roll, pitch and yaw (rad)."""
     angles = jnp.asarray(roll_pitch_yaw, dtype=float)
     return Pose(rotation_rpy(*angles), jnp.asarray(position, dtype=float))

@@ -7,7 +7,6 @@ import abc
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from ._types import Scalar
@@ -84,9 +83,9 @@ class Moves(AbstractTimeFunction):
             )
 
     @property
-    def breaks(self) -> np.ndarray:
+    def breaks(self) -> Float[Array, " m"]:
         """Times at which a derivative jumps."""
-        return np.unique(np.concatenate([self.start, self.end]))
+        return jnp.sort(jnp.concatenate([self.start, self.end]))
 
     def __call__(self, t: Scalar) -> Float[Array, " n"]:
         s = jnp.clip((t - self.start) / (self.end - self.start), 0.0, 1.0)

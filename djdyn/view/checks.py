@@ -7,8 +7,8 @@ from typing import NamedTuple
 class Check(NamedTuple):
     """One row of a comparison: what was found, what was expected, how close is close.
 
-    Without a `reference` the value is only reported; without a `tolerance` the difference is
-    shown but not judged. What is not a number never passes.
+    Without a `reference` the value is only reported; without a `tolerance` the
+    difference is shown but not judged. What is not a number never passes.
     """
 
     quantity: str
@@ -25,7 +25,7 @@ class Check(NamedTuple):
 
     @property
     def passed(self) -> bool | None:
-        """Whether the difference is inside the tolerance; None when nothing is judged."""
+        """Whether the difference is inside the tolerance; None if nothing is judged."""
         if self.difference is None or self.tolerance is None:
             return False if math.isnan(self.value) else None
         return abs(self.difference) <= self.tolerance  # False with NaN
@@ -42,12 +42,16 @@ def check(row: "Check | tuple | list") -> Check:
     try:
         numbers = [None if number is None else float(number) for number in numbers]
     except (TypeError, ValueError):
-        raise ValueError(f"comparison row {quantity!r} holds what is no number") from None
+        raise ValueError(
+            f"comparison row {quantity!r} holds what is no number"
+        ) from None
     value, reference, tolerance = (*numbers, None, None)[:3]
     if value is None:
         raise ValueError(f"comparison row {quantity!r} has no value")
     if reference is None and tolerance is not None:
-        raise ValueError(f"comparison row {quantity!r} has a tolerance but no reference")
+        raise ValueError(
+            f"comparison row {quantity!r} has a tolerance but no reference"
+        )
     if tolerance is not None and tolerance < 0:
         raise ValueError(f"comparison row {quantity!r} has a negative tolerance")
     note = row[5] if len(row) == 6 else ""

@@ -15,6 +15,7 @@ PALETTE = (
     "#cf7fb0",
     "#6c7a89",
 )
+NEUTRALS = ("#1f2933", "#8b96a3", "#a8763e", "#5d7f70")  # references
 INK = "#1f2933"
 MUTED = "#6b7785"
 RULE = "#dde2e8"

@@ -4,14 +4,14 @@ Vertices are shared inside a smooth surface and doubled along an edge, so that a
 vertex normals shade a cylinder's side smoothly and keep its rim sharp.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from jaxtyping import Float, Int
 
+from ._inputs import Numbers
 
-Vertices = Float[np.ndarray, "V 3"]
-Faces = Int[np.ndarray, "F 3"]
+
+Vertices = Float[np.ndarray, "_ 3"]
+Faces = Int[np.ndarray, "_ 3"]
 
 
 def join(*parts: tuple[Vertices, Faces]) -> tuple[Vertices, Faces]:
@@ -21,9 +21,7 @@ def join(*parts: tuple[Vertices, Faces]) -> tuple[Vertices, Faces]:
     return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
 
 
-def revolve(
-    profile: Sequence[tuple[float, float]] | Float[np.ndarray, "P 2"], around: int = 32
-) -> tuple[Vertices, Faces]:
+def revolve(profile: Numbers, around: int = 32) -> tuple[Vertices, Faces]:
     """The surface swept by a polyline of `(radius, z)`; upwards walks face outwards."""
     r, z = np.asarray(profile, dtype=float).T
     angle = 2 * np.pi * np.arange(around) / around
@@ -41,7 +39,9 @@ def box(size: Float[np.ndarray, "3"]) -> tuple[Vertices, Faces]:
     """A box with edges `size` along x, y and z."""
     square = np.array([[-1.0, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]])
     halves = np.array([[0, 1, 2], [0, 2, 3]])
-    sides = [np.roll(sign * square, axis, axis=1) for axis in range(3) for sign in (1, -1)]
+    sides = [
+        np.roll(sign * square, axis, axis=1) for axis in range(3) for sign in (1, -1)
+    ]
     windings = [halves, halves[:, ::-1]] * 3
     vertices, faces = join(*zip(sides, windings, strict=True))
     return vertices * size / 2, faces
@@ -62,7 +62,7 @@ def cone(radius: float, length: float) -> tuple[Vertices, Faces]:
 
 
 def capsule(radius: float, length: float, rings: int = 8) -> tuple[Vertices, Faces]:
-    """A cylinder with round ends; `length` between the centres of the two half spheres."""
+    """A cylinder with round ends; `length` between the centres of its half spheres."""
     angle = np.linspace(0, np.pi / 2, rings + 1)
     r, z = radius * np.cos(angle), radius * np.sin(angle) + length / 2
     r[-1] = 0

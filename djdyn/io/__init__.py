@@ -1,0 +1,8 @@
+"""Mechanisms from files and tables."""
+
+from .dh import DHLink as DHLink, dh_initial_q as dh_initial_q, from_dh as from_dh
+from .mjcf import (
+    from_mjcf as from_mjcf,
+    from_mujoco as from_mujoco,
+    from_urdf as from_urdf,
+)

@@ -1,0 +1,134 @@
+r"""Mechanisms from tables of Denavit-Hartenberg parameters.
+
+The joint variable is the table's $\theta$ (revolute) or $d$ (prismatic) itself; the
+value that a table gives it is where the machine starts, see `dh_initial_q`.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..joints import Prismatic, Revolute
+from ..mechanism import WORLD, Body, Frame, Mechanism
+from ..spatial import Pose, identity_pose, rotation_x, rotation_z, translation
+
+
+Convention = Literal["paul", "craig"]
+
+
+@dataclasses.dataclass(frozen=True)
+class DHLink:
+    """A row of the table, in rad and m, with the link's mass, centre and inertia.
+
+    `com` is the centre of mass at zero displacement, in the frame that the joint turns
+    or slides, and `inertia` (its diagonal, or 3x3) is about it in the same axes. That
+    frame is the one before the row's transform in Paul's convention (proximal), the one
+    after it in Craig's.
+    """
+
+    name: str
+    type: Literal["revolute", "prismatic"] = "revolute"
+    alpha: Any = 0.0
+    a: Any = 0.0
+    d: Any = 0.0
+    theta: Any = 0.0
+    mass: Any = 0.0
+    com: Any = (0.0, 0.0, 0.0)
+    inertia: Any = (0.0, 0.0, 0.0)
+
+
+Table = Sequence[DHLink | Mapping[str, Any]]
+
+
+def from_dh(
+    table: Table, *, base: Pose | None = None, convention: Convention = "paul"
+) -> Mechanism:
+    r"""A serial chain from Denavit-Hartenberg parameters.
+
+    From one link's end to the next, in Paul's (standard) and Craig's (modified) form,
+
+    $$X = T_z(d)\,R_z(\theta)\,T_x(a)\,R_x(\alpha), \qquad
+      X = R_x(\alpha)\,T_x(a)\,R_z(\theta)\,T_z(d)$$
+
+    (Paul, *Robot Manipulators*, 1981; Craig, *Introduction to Robotics*, 1986). The end
+    of each link is the frame `"<name>.end"`. All numbers may be traced.
+
+    **Arguments:**
+
+    - `table`: rows, from the base outwards: `DHLink`s, or mappings with its fields.
+    - `base`: where the first row starts, in the world.
+    """
+    if convention not in ("paul", "craig"):
+        raise ValueError(f"unknown convention {convention!r}; there are paul and craig")
+    parent, X_PE = WORLD, identity_pose() if base is None else base
+    bodies, frames = [], []
+    for link in _links(table):
+        screw_z = _fixed_part_of_z(link)
+        screw_x = _screw(rotation_x(_number(link.alpha)), [link.a, 0.0, 0.0])
+        if convention == "paul":
+            X_PJ, X_BE = X_PE, screw_z @ screw_x
+        else:
+            X_PJ, X_BE = X_PE @ screw_x @ screw_z, identity_pose()
+        inertia = jnp.asarray(link.inertia, dtype=float)
+        bodies.append(
+            Body(
+                link.name,
+                parent,
+                Revolute() if link.type == "revolute" else Prismatic(),
+                link.mass,
+                link.com,
+                jnp.diag(inertia) if inertia.ndim == 1 else inertia,
+                X_PJ,
+            )
+        )
+        frames.append(Frame(f"{link.name}.end", link.name, X_BE))
+        parent, X_PE = link.name, X_BE
+    return Mechanism(tuple(bodies), tuple(frames))
+
+
+def dh_initial_q(table: Table) -> Float[Array, " nq"]:
+    """Coordinates at the table's own values of the joint variables."""
+    values = [x.theta if x.type == "revolute" else x.d for x in _links(table)]
+    return jnp.stack([_number(x) for x in values])
+
+
+def _links(table: Table) -> list[DHLink]:
+    fields = {field.name for field in dataclasses.fields(DHLink)}
+    links = []
+    for number, row in enumerate(table, start=1):
+        if isinstance(row, Mapping):
+            unknown = sorted(set(row) - fields)
+            if unknown or "name" not in row:
+                raise ValueError(
+                    f"row {number} has unknown {', '.join(unknown)}"
+                    if unknown
+                    else f"row {number} has no name"
+                )
+            row = DHLink(**row)
+        if row.type not in ("revolute", "prismatic"):
+            raise ValueError(
+                f"link {row.name!r}: type must be revolute or prismatic, "
+                f"not {row.type!r}"
+            )
+        links.append(row)
+    if not links:
+        raise ValueError("the table has no rows")
+    return links
+
+
+def _fixed_part_of_z(link: DHLink) -> Pose:
+    """The turn about z, or shift along it, that is not the joint's."""
+    if link.type == "revolute":
+        return translation(jnp.stack([_number(x) for x in (0.0, 0.0, link.d)]))
+    return Pose(rotation_z(_number(link.theta)), jnp.zeros(3))
+
+
+def _screw(R: Array, p: Sequence[Any]) -> Pose:
+    return Pose(R, jnp.stack([_number(x) for x in p]))
+
+
+def _number(x: Any) -> Float[Array, ""]:
+    return jnp.asarray(x, dtype=float)

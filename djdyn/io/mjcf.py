@@ -1,0 +1,187 @@
+r"""Mechanisms from MJCF and URDF files, read by MuJoCo's own compiler.
+
+Coordinates `q` are MuJoCo's `qpos`. Speeds `v` are its `qvel`, but for a free joint,
+which is (linear, angular) there and (angular, linear) here.
+
+A body's frame is the moving frame of its last joint: MuJoCo's body frame, shifted to
+the joint's anchor. Where the two differ, MuJoCo's is the frame `"<body>:origin"`.
+"""
+
+import os
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..joints import AbstractJoint, Fixed, Free, Prismatic, Revolute, Spherical
+from ..mechanism import WORLD, Body, Frame, Mechanism
+from ..spatial import Pose, identity_pose, quat_to_rotation, rotation_about, translation
+from .unsupported import import_mujoco, refuse, unsupported
+
+
+def from_mjcf(
+    text_or_path: str | os.PathLike, *, ignore: Sequence[str] = ()
+) -> Mechanism:
+    """The mechanism of an MJCF file, or of its text.
+
+    A body with several joints hangs on massless ones, called `"<body>:<joint>"`. Sites
+    become frames. Motors of gear one are accepted, since `tau` is what they give. All
+    else that moves the bodies and has no place in a `Mechanism` is an error.
+
+    **Arguments:**
+
+    - `ignore`: kinds of things to read the model without, such as `("damping",)`.
+    """
+    mujoco = import_mujoco()
+    text = _text(text_or_path)
+    if ET.fromstring(text).tag == "robot":
+        raise ValueError("this is a URDF file: read it with `from_urdf`")
+    if os.fspath(text_or_path) == text:
+        model = mujoco.MjModel.from_xml_string(text)
+    else:
+        model = mujoco.MjModel.from_xml_path(os.fspath(text_or_path))
+    return from_mujoco(model, ignore=ignore)
+
+
+def from_urdf(
+    path_or_text: str | os.PathLike, *, ignore: Sequence[str] = ()
+) -> Mechanism:
+    """The mechanism of a URDF file, or of its text.
+
+    Every link stays a body; the root is fixed in the world. Masses and inertias are
+    those of `<inertial>`; shapes are not read, so meshes need not be found. A link with
+    a `<collision>` counts as contact, a `<mimic>` as equality.
+
+    **Arguments:**
+
+    - `ignore`: kinds of things to read the model without, such as `("limit",)`.
+    """
+    mujoco = import_mujoco()
+    robot = ET.fromstring(_text(path_or_text))
+    if robot.tag != "robot":
+        raise ValueError(f"a URDF file opens with <robot>, this one with <{robot.tag}>")
+    found = []
+    for link in robot.findall("link"):
+        if link.find("collision") is not None:
+            found.append(("contact", f"link {link.get('name')!r}"))
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            link.remove(shape)
+    for joint in robot.findall("joint"):
+        for mimic in joint.findall("mimic"):
+            found.append(("equality", f"joint {joint.get('name')!r}"))
+            joint.remove(mimic)
+    settings = robot.find("mujoco")
+    settings = ET.SubElement(robot, "mujoco") if settings is None else settings
+    compiler = settings.find("compiler")
+    compiler = ET.SubElement(settings, "compiler") if compiler is None else compiler
+    compiler.set("fusestatic", "false")
+    model = mujoco.MjModel.from_xml_string(ET.tostring(robot, encoding="unicode"))
+    return from_mujoco(model, ignore=ignore, found=found)
+
+
+def from_mujoco(
+    model: Any, *, ignore: Sequence[str] = (), found: Iterable[tuple[str, str]] = ()
+) -> Mechanism:
+    """The mechanism of a compiled `mujoco.MjModel`.
+
+    **Arguments:**
+
+    - `ignore`: kinds of things to read the model without.
+    - `found`: pairs of a kind and a name, refused like the model's own.
+    """
+    refuse([*found, *unsupported(model)], ignore)
+    bodies: list[Body] = []
+    frames: list[Frame] = []
+    anchors = [np.zeros(3)]  # of the moving frame, in MuJoCo's body frame
+    names = [WORLD]
+    for i in range(1, model.nbody):
+        names.append(model.body(i).name or f"body{i}")
+        bodies += _chain(model, i, names, anchors)
+        if anchors[i].any():
+            frames.append(
+                Frame(f"{names[i]}:origin", names[i], translation(-anchors[i]))
+            )
+    taken = {WORLD, *(body.name for body in bodies)}
+    for i in range(model.nsite):
+        name, b = model.site(i).name, int(model.site_bodyid[i])
+        if name:
+            X_BF = _pose(model.site_pos[i] - anchors[b], model.site_quat[i])
+            name = f"site:{name}" if name in taken else name
+            frames.append(Frame(name, names[b], X_BF))
+    return Mechanism(tuple(bodies), tuple(frames), _gravity(model))
+
+
+def _chain(model: Any, i: int, names: list[str], anchors: list) -> list[Body]:
+    """MuJoCo's body `i`, below a massless body for each of its joints but the last.
+
+    With B MuJoCo's body frame and `a` a joint's anchor in it, the moving frame is B
+    shifted by `a`, so from one joint to the next is a shift by the difference.
+    """
+    body, parent = names[i], int(model.body_parentid[i])
+    first, count = model.body_jntadr[i], model.body_jntnum[i]
+    joints = [_joint(model, j) for j in range(first, first + count)]
+    joints = joints or [(Fixed(), identity_pose(), np.zeros(3), "")]
+    X_PB = translation(-anchors[parent]) @ _pose(model.body_pos[i], model.body_quat[i])
+    above, here, chain = names[parent], np.zeros(3), []
+    for joint, X_JJ, anchor, label in joints[:-1]:
+        X_PJ = X_PB @ translation(anchor - here) @ X_JJ
+        label = label or f"joint{len(chain) + 1}"
+        chain.append(
+            Body(f"{body}:{label}", above, joint, 0.0, X_PJ=X_PJ, joint_name=label)
+        )
+        above, here, X_PB = f"{body}:{label}", anchor, identity_pose()
+    joint, X_JJ, anchor, label = joints[-1]
+    if isinstance(joint, Free):  # its coordinates are the pose in the world
+        X_PB = identity_pose()
+    anchors.append(anchor)
+    R_BC = quat_to_rotation(jnp.asarray(model.body_iquat[i]))
+    last = Body(
+        body,
+        above,
+        joint,
+        model.body_mass[i],
+        model.body_ipos[i] - anchor,
+        R_BC @ jnp.diag(jnp.asarray(model.body_inertia[i])) @ R_BC.T,
+        X_PB @ translation(anchor - here) @ X_JJ,
+        joint_name=label or _unnamed(model, body),
+    )
+    return [*chain, last]
+
+
+def _joint(model: Any, j: int) -> tuple[AbstractJoint, Pose, np.ndarray, str]:
+    """The joint, its frame at `q = 0` as seen from the model's start, anchor, name."""
+    kind, axis, name = int(model.jnt_type[j]), model.jnt_axis[j], model.joint(j).name
+    types = import_mujoco().mjtJoint
+    start = float(model.qpos0[model.jnt_qposadr[j]])
+    if kind == types.mjJNT_FREE:
+        return Free(), identity_pose(), np.zeros(3), name
+    if kind == types.mjJNT_BALL:
+        return Spherical(), identity_pose(), model.jnt_pos[j], name
+    if kind == types.mjJNT_SLIDE:
+        return Prismatic(axis), translation(-start * axis), np.zeros(3), name
+    back = rotation_about(jnp.asarray(axis), jnp.asarray(-start))
+    return Revolute(axis), Pose(back, jnp.zeros(3)), model.jnt_pos[j], name
+
+
+def _unnamed(model: Any, body: str) -> str:
+    """An empty name, so that the joint goes by the body's, unless another does."""
+    taken = any(model.joint(j).name == body for j in range(model.njnt))
+    return f"{body}:joint" if taken else ""
+
+
+def _pose(p: np.ndarray, quaternion: np.ndarray) -> Pose:
+    return Pose(quat_to_rotation(jnp.asarray(quaternion)), jnp.asarray(p))
+
+
+def _gravity(model: Any) -> np.ndarray:
+    off = import_mujoco().mjtDisableBit.mjDSBL_GRAVITY
+    return model.opt.gravity * (0.0 if model.opt.disableflags & int(off) else 1.0)
+
+
+def _text(text_or_path: str | os.PathLike) -> str:
+    if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("<"):
+        return text_or_path
+    return Path(text_or_path).read_text()

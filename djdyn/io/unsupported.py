@@ -1,0 +1,220 @@
+"""What a compiled MuJoCo model has and a `Mechanism` cannot hold.
+
+A model that would move differently without something is refused with the names of all
+such things; the caller may leave them out by kind, never by accident. What the model's
+own flags switch off is not counted.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, SupportsInt
+
+import numpy as np
+
+
+KINDS = (
+    "actuator",
+    "armature",
+    "contact",
+    "damping",
+    "equality",
+    "flex",
+    "fluid",
+    "frictionloss",
+    "gravcomp",
+    "limit",
+    "mocap",
+    "plugin",
+    "saturation",
+    "sleep",
+    "stiffness",
+    "tendon",
+)
+
+
+def import_mujoco() -> Any:
+    """The `mujoco` package, which only the readers of its formats need."""
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ImportError(
+            "reading MJCF and URDF needs MuJoCo's compiler: pip install djdyn[formats]"
+        ) from error
+    return mujoco
+
+
+def refuse(found: Iterable[tuple[str, str]], ignore: Sequence[str]) -> None:
+    """Raises unless every kind found is one to ignore.
+
+    **Arguments:**
+
+    - `found`: pairs of a kind and the name of what has it.
+    - `ignore`: kinds to leave out.
+    """
+    for kind in ignore:
+        if kind not in KINDS:
+            raise ValueError(
+                f"cannot ignore {kind!r}; what can be ignored is {', '.join(KINDS)}"
+            )
+    culprits: dict[str, list[str]] = {}
+    for kind, name in found:
+        if kind not in ignore and name not in culprits.setdefault(kind, []):
+            culprits[kind].append(name)
+    if culprits:
+        listed = "; ".join(f"{kind} of {', '.join(n)}" for kind, n in culprits.items())
+        kinds = repr(tuple(culprits))
+        raise ValueError(
+            f"the model has {listed}, which a Mechanism cannot hold: "
+            f"take it out, or pass ignore={kinds} to read the model without it"
+        )
+
+
+def unsupported(model: Any) -> Iterator[tuple[str, str]]:
+    """Pairs of a kind and the name of what has it, in a `mujoco.MjModel`."""
+    yield from _joints(model)
+    yield from _actuators(model)
+    yield from _constraints(model)
+    yield from _bodies_and_medium(model)
+
+
+def _disabled(model: Any, *flags: str) -> bool:
+    """Whether one of the flags is set; those of another MuJoCo version are not."""
+    mujoco = import_mujoco()
+    bits = [getattr(mujoco.mjtDisableBit, "mjDSBL_" + flag, 0) for flag in flags]
+    return any(model.opt.disableflags & int(bit) for bit in bits)
+
+
+def _any(model: Any, *fields: str) -> np.ndarray:
+    """Rows in which a field is not zero; those of another MuJoCo version are."""
+    columns = [getattr(model, field) for field in fields if hasattr(model, field)]
+    return np.any([np.any(np.atleast_2d(x.T) != 0, axis=0) for x in columns], axis=0)
+
+
+def name_of(model: Any, kind: str, i: SupportsInt) -> str:
+    """The element's name in quotes, or its number."""
+    name = getattr(model, kind)(int(i)).name
+    return f"{kind} {name!r}" if name else f"{kind} number {int(i)}"
+
+
+def _joints(model: Any) -> Iterator[tuple[str, str]]:
+    joint = lambda i: name_of(model, "joint", i)
+    of_speed = lambda rows: [joint(model.dof_jntid[i]) for i in np.flatnonzero(rows)]
+    of_joint = lambda rows: [joint(i) for i in np.flatnonzero(rows)]
+    if not _disabled(model, "DAMPER", "PASSIVE"):
+        for name in of_speed(_any(model, "dof_damping", "dof_dampingpoly")):
+            yield "damping", name
+    if not _disabled(model, "SPRING", "PASSIVE"):
+        for name in of_joint(_any(model, "jnt_stiffness", "jnt_stiffnesspoly")):
+            yield "stiffness", name
+    for name in of_speed(_any(model, "dof_armature")):
+        yield "armature", name
+    if not _disabled(model, "CONSTRAINT", "FRICTIONLOSS"):
+        for name in of_speed(_any(model, "dof_frictionloss")):
+            yield "frictionloss", name
+    if not _disabled(model, "CONSTRAINT", "LIMIT"):
+        for name in of_joint(model.jnt_limited):
+            yield "limit", name
+    if not _disabled(model, "ACTUATION"):
+        for name in of_joint(model.jnt_actfrclimited):
+            yield "saturation", name
+
+
+def _actuators(model: Any) -> Iterator[tuple[str, str]]:
+    """All but a torque or force on a hinge or slide: that is what `tau` is."""
+    for i in range(len(model.actuator_trntype)):
+        name = name_of(model, "actuator", i)
+        if _any(model, "actuator_armature")[i]:
+            yield "armature", name
+        if _any(model, "actuator_damping", "actuator_dampingpoly")[i]:
+            yield "damping", name
+        group = int(model.actuator_group[i])
+        off = 0 <= group < 31 and model.opt.disableactuator & (1 << group)
+        if off or _disabled(model, "ACTUATION"):
+            continue
+        if not _is_motor(model, i):
+            yield "actuator", name
+        elif model.actuator_ctrllimited[i] or model.actuator_forcelimited[i]:
+            yield "saturation", name
+
+
+def _is_motor(model: Any, i: int) -> bool:
+    mujoco = import_mujoco()
+    on_joint = (
+        int(mujoco.mjtTrn.mjTRN_JOINT),
+        int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
+    )
+    one_axis = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+    return (
+        model.actuator_trntype[i] in on_joint
+        and model.jnt_type[model.actuator_trnid[i, 0]] in one_axis
+        and model.actuator_gear[i, 0] == 1
+        and model.actuator_gaintype[i] == int(mujoco.mjtGain.mjGAIN_FIXED)
+        and model.actuator_gainprm[i, 0] == 1
+        and model.actuator_biastype[i] == int(mujoco.mjtBias.mjBIAS_NONE)
+        and model.actuator_dyntype[i] == int(mujoco.mjtDyn.mjDYN_NONE)
+        and model.actuator_plugin[i] < 0
+        and not (hasattr(model, "actuator_delay") and model.actuator_delay[i])
+    )
+
+
+def _constraints(model: Any) -> Iterator[tuple[str, str]]:
+    for i in range(model.ntendon):
+        springs = _any(model, "tendon_stiffness", "tendon_stiffnesspoly")[i]
+        dampers = _any(model, "tendon_damping", "tendon_dampingpoly")[i]
+        acts = (
+            (springs and not _disabled(model, "SPRING", "PASSIVE"))
+            or (dampers and not _disabled(model, "DAMPER", "PASSIVE"))
+            or _any(model, "tendon_armature")[i]
+            or (
+                _any(model, "tendon_frictionloss")[i]
+                and not _disabled(model, "CONSTRAINT", "FRICTIONLOSS")
+            )
+            or (model.tendon_limited[i] and not _disabled(model, "CONSTRAINT", "LIMIT"))
+        )
+        if acts:
+            yield "tendon", name_of(model, "tendon", i)
+    if not _disabled(model, "CONSTRAINT", "EQUALITY"):
+        for i in np.flatnonzero(model.eq_active0):
+            yield "equality", name_of(model, "equality", i)
+    if not _disabled(model, "CONSTRAINT", "CONTACT"):
+        for i in np.flatnonzero(_can_touch(model)):
+            body = name_of(model, "body", model.geom_bodyid[i])
+            named = model.geom(int(i)).name
+            where = name_of(model, "geom", i) + ("" if named else f" on {body}")
+            yield "contact", where
+
+
+def _can_touch(model: Any) -> np.ndarray:
+    """For each geom, whether MuJoCo would look for its contact with some other."""
+    kind, affinity = model.geom_contype, model.geom_conaffinity
+    pair = (kind[:, None] & affinity[None]) | (kind[None] & affinity[:, None])
+    body = model.geom_bodyid
+    weld = model.body_weldid[body]
+    above = model.body_weldid[model.body_parentid[weld]]
+    pair = (pair != 0) & (weld[:, None] != weld[None])
+    if not _disabled(model, "FILTERPARENT"):
+        child = (weld[:, None] == above[None]) | (above[:, None] == weld[None])
+        pair &= ~(child & (weld[:, None] != 0) & (weld[None] != 0))
+    for code in np.ravel(model.exclude_signature):
+        a, b = body == code >> 16, body == code & 0xFFFF
+        pair &= ~((a[:, None] & b[None]) | (b[:, None] & a[None]))
+    touching = pair.any(axis=1)
+    touching[np.concatenate([model.pair_geom1, model.pair_geom2])] = True
+    return touching
+
+
+def _bodies_and_medium(model: Any) -> Iterator[tuple[str, str]]:
+    mujoco = import_mujoco()
+    if model.opt.density or model.opt.viscosity:
+        yield "fluid", "the medium"
+    if np.any(model.opt.gravity) and not _disabled(model, "GRAVITY"):
+        for i in np.flatnonzero(model.body_gravcomp):
+            yield "gravcomp", name_of(model, "body", i)
+    for i in np.flatnonzero(model.body_mocapid >= 0):
+        yield "mocap", name_of(model, "body", i)
+    for i in range(model.nflex):
+        yield "flex", name_of(model, "flex", i) if hasattr(model, "flex") else str(i)
+    for i in range(model.nplugin):
+        yield "plugin", f"plugin number {i}"
+    sleep = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", 0)
+    if model.opt.enableflags & int(sleep):
+        yield "sleep", "bodies at rest"

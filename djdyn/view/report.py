@@ -1,0 +1,218 @@
+"""Text, tables, plots and replays in one HTML file, and the figures for print."""
+
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from . import colors, plots
+from ._html import cell, inline, packed, script
+from ._inputs import Numbers, numbers
+from .checks import Check, check
+from .replay import replay
+from .scene import Scene
+
+
+LIMIT = 10e6  # bytes
+
+
+class Report:
+    """What a run found, in the order it is told.
+
+    Lines keep their colour by name through all plots, and so does a reference to them.
+    """
+
+    def __init__(self, title: str, subtitle: str = ""):
+        self.title = title
+        self.subtitle = subtitle
+        self.checks: list[Check] = []
+        self._blocks: list[str] = []
+        self._plots: list[plots.Plot] = []
+        self._scenes: list[dict[str, Any]] = []
+        self._colors: dict[str, str] = {}
+        self._references: dict[str, str] = {}
+
+    def text(self, paragraph: str) -> None:
+        """A paragraph; `code` between backticks."""
+        self._blocks.append(f"<p>{inline(paragraph)}</p>")
+
+    def table(
+        self, title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Rows of text and numbers under a header."""
+        body = []
+        for row in rows:
+            if len(row) != len(header):
+                raise ValueError(
+                    f"a row of table {title!r} has {len(row)} cells, not {len(header)}"
+                )
+            body.append("".join(cell(value) for value in row))
+        self._table(title, header, body)
+
+    def comparison(
+        self, title: str, rows: Iterable[Check | Sequence[Any]]
+    ) -> list[Check]:
+        """Numbers beside their references, each marked inside its tolerance or not.
+
+        Rows are `(quantity, unit, value, reference, tolerance, note)`; the last three
+        may be None or left out. What is not a number fails.
+        """
+        checks = [check(tuple(row)) for row in rows]
+        marks = {
+            True: '<td><span class="mark pass">✓ pass</span></td>',
+            False: '<td><span class="mark fail">✗ fail</span></td>',
+            None: cell(None),
+        }
+        noted = any(c.note for c in checks)
+        body = [
+            cell(c.quantity)
+            + cell(c.unit)
+            + cell(c.value)
+            + cell(c.reference)
+            + cell(c.difference, 3)
+            + cell(c.tolerance, 3, "± ")
+            + marks[c.passed]
+            + (cell(c.note, css="note") if noted else "")
+            for c in checks
+        ]
+        header = ["quantity", "unit", "this run", "reference", "difference"]
+        header += ["tolerance", "", "note"] if noted else ["tolerance", ""]
+        self._table(title, header, body)
+        self.checks += checks
+        return checks
+
+    def plot(
+        self,
+        title: str,
+        x: tuple[str, str, Numbers],
+        y: tuple[str, str],
+        lines: Mapping[str, Numbers | tuple[Numbers, Numbers]],
+        reference: Mapping[str, Numbers | tuple[Numbers, Numbers]] | None = None,
+        *,
+        log: Literal["", "x", "y", "xy"] = "",
+        equal: bool = False,
+    ) -> None:
+        """Curves over `x = (name, unit, values)`, labelled `y = (name, unit)`.
+
+        **Arguments:**
+
+        - `lines`: values by name, or `(x, values)` where a curve has its own abscissae.
+        - `reference`: the same, drawn as markers, or dashed where there are many.
+        - `log`: the axes that are logarithmic.
+        - `equal`: one scale for both axes, for paths in a plane.
+        """
+        if not lines and not reference:
+            raise ValueError(f"plot {title!r} has no lines")
+        grid = numbers(x[2], "x", title, (None,))
+        series = [self._series(title, grid, *line, False) for line in lines.items()]
+        known = (reference or {}).items()
+        series += [self._series(title, grid, *line, True) for line in known]
+        plot = plots.Plot(title, _label(*x[:2]), _label(*y), tuple(series), log, equal)
+        self._blocks.append(
+            f"<section><h2>{inline(title)}</h2>"
+            f'<div class="plot" data-plot="{len(self._plots)}"></div></section>'
+        )
+        self._plots.append(plot)
+
+    def scene(self, scene: Scene, title: str = "Replay") -> None:
+        """A 3-D replay to play, scrub and orbit."""
+        self._scenes.append(replay(scene))
+        self._blocks.append(
+            f"<section><h2>{inline(title)}</h2>"
+            f'<div class="scene" data-scene="{len(self._scenes) - 1}"></div></section>'
+        )
+
+    def html(self) -> str:
+        """The page, whole."""
+        page = resources.files("djdyn.view").joinpath("page.html").read_text("utf-8")
+        judged = [c.passed for c in self.checks if c.passed is not None]
+        summary = ""
+        if judged:
+            css = "pass" if all(judged) else "fail"
+            counted = f"{sum(judged)} of {len(judged)} checks pass"
+            summary = f'<span class="mark {css}">{counted}</span>'
+        parts = {
+            "title": html.escape(self.title),
+            "subtitle": inline(self.subtitle),
+            "summary": summary,
+            "body": "\n".join(self._blocks),
+            "plots": script(f"[{','.join(map(plots.to_plotly, self._plots))}]"),
+            "scenes": script(json.dumps(self._scenes, ensure_ascii=False)),
+            "plotly": packed("plotly", "package_data/plotly.min.js", self._plots),
+            "k3d": packed("k3d", "static/standalone.js", self._scenes),
+        }
+        return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
+
+    def save(self, path: str | os.PathLike[str], *, limit: float | int = LIMIT) -> Path:
+        """Write the page; more than `limit` bytes is an error."""
+        page = self.html().encode()
+        if len(page) > limit:
+            raise ValueError(
+                f"report {self.title!r} takes {len(page) / 1e6:.1f} MB and may take "
+                f"{limit / 1e6:.1f}: use coarser meshes, or fewer plots and key frames"
+            )
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(page)
+        return path
+
+    def figures(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write each plot as PDF and PNG, named after its title."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        written: list[Path] = []
+        taken: set[str] = set()
+        for plot in self._plots:
+            slug = re.sub(r"[^a-z0-9]+", "-", plot.title.lower()).strip("-") or "plot"
+            names = (slug, *(f"{slug}-{n}" for n in range(2, len(self._plots) + 1)))
+            name = next(name for name in names if name not in taken)
+            taken.add(name)
+            written += plots.to_files(plot, folder / name)
+        return written
+
+    def _table(self, title: str, header: Sequence[str], body: Iterable[str]) -> None:
+        heads = "".join(f"<th>{inline(head)}</th>" for head in header)
+        rows = "\n".join(f"<tr>{cells}</tr>" for cells in body)
+        self._blocks.append(
+            f'<section><h2>{inline(title)}</h2><div class="table"><table>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></section>"
+        )
+
+    def _series(
+        self,
+        title: str,
+        grid: np.ndarray,
+        name: str,
+        values: Numbers | tuple[Numbers, Numbers],
+        reference: bool,
+    ) -> plots.Series:
+        where = f"{title}: {name}"
+        x, y = grid, values
+        if isinstance(values, tuple) and len(values) == 2:
+            x, y = values
+        x, y = numbers(x, "x", where, (None,)), numbers(y, "y", where, (None,))
+        if len(x) != len(y):
+            raise ValueError(f"{where!r} has {len(y)} values over {len(x)} abscissae")
+        if not np.isfinite(x).all():
+            raise ValueError(f"{where!r} has abscissae that are not finite")
+        if not np.isfinite(y).any():
+            raise ValueError(f"{where!r} has no finite value to draw")
+        label = f"{name} (reference)" if reference and name in self._colors else name
+        if reference and name not in self._colors:
+            known, choice = self._references, colors.NEUTRALS
+        else:
+            known, choice = self._colors, colors.PALETTE
+        color = known.setdefault(name, choice[len(known) % len(choice)])
+        y = np.where(np.isfinite(y), y, np.nan)
+        keep = plots.thin(x, y)
+        return plots.Series(label, x[keep], y[keep], color, reference)
+
+
+def _label(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name

@@ -1,0 +1,124 @@
+"""What every study shares: progress, metrics with references, and files on disk."""
+
+import contextlib
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import djdyn
+from djdyn.view import Check, Report
+
+
+class Study:
+    """A run of a study: what it has found so far is on disk, whatever happens next.
+
+    **Arguments:**
+
+    - `sets`: parameters to replace, by path. References are then shown, not judged.
+    - `options`: the study's own settings, with what the user gave put in.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        subtitle: str,
+        out: Path,
+        *,
+        stages: int,
+        quick: bool = False,
+        sets: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ):
+        self.out, self.quick = Path(out), quick
+        self.sets, self.options = dict(sets or {}), dict(options or {})
+        self.metrics: dict[str, float] = {}
+        self.checks: list[Check] = []
+        self.report = Report(title, subtitle)
+        self.console = Console(width=max(Console().width, 110))
+        self.out.mkdir(parents=True, exist_ok=True)
+        (self.out / "series.nc").unlink(missing_ok=True)
+        columns = (
+            TextColumn("{task.description:<34}"),
+            BarColumn(),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeElapsedColumn(),
+        )
+        self.progress = Progress(*columns, console=self.console)
+        self.task = self.progress.add_task(title, total=stages)
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """A step of the study, shown in the progress bar."""
+        self.progress.update(self.task, description=name)
+        start = time.perf_counter()
+        yield
+        self.progress.advance(self.task)
+        taken = time.perf_counter() - start
+        self.progress.console.print(f"  {name} [dim]{taken:.1f} s[/dim]")
+
+    def customise(self, system: djdyn.System) -> djdyn.System:
+        """The system with the user's parameters put in."""
+        return djdyn.put(system, self.sets)
+
+    def metric(
+        self,
+        name: str,
+        value: Any,
+        reference: float | None = None,
+        tolerance: float | None = None,
+        *,
+        unit: str = "",
+        note: str = "",
+    ) -> None:
+        """A number of the run, judged where it has a reference and a tolerance.
+
+        An error is a metric with reference zero.
+        """
+        self.metrics[name] = float(value)
+        judged = tolerance if not self.sets else None
+        self.checks.append(Check(name, unit, float(value), reference, judged, note))
+        text = {k: v if math.isfinite(v) else None for k, v in self.metrics.items()}
+        (self.out / "metrics.json").write_text(json.dumps(text, indent=2) + "\n")
+
+    def series(self, name: str, data: xr.Dataset | djdyn.Trajectory) -> None:
+        """Adds labelled time series, as a group of `series.nc`."""
+        data = data.dataset() if isinstance(data, djdyn.Trajectory) else data
+        data.to_netcdf(self.out / "series.nc", group=name, mode="a", engine="h5netcdf")
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed is not False for check in self.checks)
+
+    def finish(self) -> None:
+        """Writes the report with all checks at its end, and prints them."""
+        self.progress.stop()
+        if self.checks:
+            self.report.comparison("All numbers of this run", self.checks)
+        path = self.report.save(self.out / "report.html")
+        self.console.print(self.table())
+        if self.sets:
+            self.console.print("Parameters were changed: references are not judged.")
+        self.console.print(f"report: {path}")
+
+    def table(self) -> Table:
+        table = Table(title=self.report.title, title_justify="left", box=box.SIMPLE)
+        for column in ("quantity", "this run", "reference", "difference", "tolerance"):
+            side = "left" if column == "quantity" else "right"
+            table.add_column(column, justify=side, no_wrap=True)
+        table.add_column("")
+        number = lambda x: "" if x is None else f"{x:.5g}"
+        for c in self.checks:
+            mark = {True: "[green]ok[/green]", False: "[red]off[/red]", None: ""}
+            name = f"{c.quantity} [dim]{c.unit}[/dim]".strip()
+            cells = (c.value, c.reference, c.difference, c.tolerance)
+            table.add_row(name, *map(number, cells), mark[c.passed])
+        return table
