@@ -7,6 +7,12 @@ from .dynamics import (
     mass_matrix as mass_matrix,
 )
 from .gradients import check_gradient as check_gradient
+from .io import (
+    dh_initial_q as dh_initial_q,
+    from_dh as from_dh,
+    from_mjcf as from_mjcf,
+    from_urdf as from_urdf,
+)
 from .joints import (
     Cylindrical as Cylindrical,
     Fixed as Fixed,

@@ -1,6 +1,9 @@
 """Array types by the names of the field."""
 
-from jaxtyping import Array, Float
+from collections.abc import Sequence
+from typing import Any
+
+from jaxtyping import Array, ArrayLike, Float
 
 
 Scalar = Float[Array, ""]
@@ -9,3 +12,5 @@ Mat3 = Float[Array, "3 3"]
 Quat = Float[Array, "4"]
 Vec6 = Float[Array, "6"]
 Mat6 = Float[Array, "6 6"]
+Number = float | int
+Numbers = ArrayLike | Sequence[Any]  # whatever becomes an array

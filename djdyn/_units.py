@@ -1,13 +1,14 @@
 """Units and domains live on the field they belong to, for reports and scenarios."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+
+from ._types import Numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class si:
     at_least: float | None = None
     above: float | None = None
 
-    def __call__(self, x: ArrayLike | Sequence[Any]) -> Float[Array, "..."]:
+    def __call__(self, x: Numbers) -> Float[Array, "..."]:
         return jnp.asarray(x, dtype=float)
 
 

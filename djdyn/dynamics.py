@@ -51,8 +51,7 @@ def weights(world: World) -> Wrenches:
 def needed_wrenches(world: World, M: Float[Array, "bodies 6 6"]) -> Wrenches:
     """What the bodies need, beside gravity, to keep all speeds constant."""
     V = world.V_WB
-    carried = cross(V[:, :3], V[:, 3:])
-    A = world.A_WB.at[:, 3:].add(-carried)
+    A = world.A_WB - jnp.pad(cross(V[:, :3], V[:, 3:]), ((0, 0), (3, 0)))
     h = jnp.einsum("nij,nj->ni", M, V)
     gyroscopic = jax.vmap(cross_wrench)(V, h)
     return jnp.einsum("nij,nj->ni", M, A) + gyroscopic - weights(world)
@@ -62,6 +61,7 @@ def inverse(
     world: World, v_dot: Float[Array, " nv"], F_WB: Wrenches | None = None
 ) -> Float[Array, " nv"]:
     """Joint forces that give `v_dot` under gravity and the wrenches `F_WB`."""
+    _check_size(world, "v_dot", v_dot)
     M, J = inertias(world), world.jacobians()
     F = needed_wrenches(world, M) - (0.0 if F_WB is None else F_WB)
     F = F + jnp.einsum("nij,naj,a->ni", M, J, v_dot)
@@ -81,6 +81,7 @@ def forward(
     method: Method | None = None,
 ) -> Float[Array, " nv"]:
     """`v_dot` under joint forces, wrenches about the bodies' origins, and gravity."""
+    _check_size(world, "tau", tau)
     if method is None:
         large = len(world.mechanism.bodies) >= RECURSION_FROM
         method = "recursion" if large else "projection"
@@ -91,6 +92,15 @@ def forward(
     J = world.jacobians()
     rhs = tau - jnp.einsum("nai,ni->a", J, needed)
     return solve_spd(jnp.einsum("nai,nij,nbj->ab", J, M, J), rhs)
+
+
+def _check_size(world: World, name: str, x: Array) -> None:
+    """Raises where a wrong shape would be broadcast."""
+    if x.shape != (world.mechanism.nv,):
+        raise ValueError(
+            f"{name} has shape {x.shape}, but the mechanism has "
+            f"{world.mechanism.nv} speeds"
+        )
 
 
 def solve_spd(M: Float[Array, "n n"], b: Float[Array, "n *k"]) -> Float[Array, "n *k"]:

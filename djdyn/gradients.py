@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ._types import Scalar
+from ._types import Number, Scalar
 from .parameters import Free, pack, unpack
 from .simulate import simulate
 from .system import System
@@ -19,7 +19,7 @@ from .trajectory import Trajectory
 
 
 class Simulate(Protocol):
-    def __call__(self, system: System, t1: float, /, *args, **how) -> Trajectory: ...
+    def __call__(self, system: System, t1: Number, /, *args, **how) -> Trajectory: ...
 
 
 Loss = Callable[[System, Simulate], Scalar]

@@ -14,10 +14,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
 from ._smooth import norm
-from ._types import Scalar, Vec3, Vec6
+from ._types import Numbers, Scalar, Vec3, Vec6
 from .spatial import (
     Pose,
     identity_pose,
@@ -33,7 +33,7 @@ Q = Float[Array, " nq"]
 V = Float[Array, " nv"]
 
 
-def unit_vector(axis: ArrayLike | Sequence[Any]) -> Vec3:
+def unit_vector(axis: Numbers | Sequence[Any]) -> Vec3:
     """Converter of an axis: any length but zero is taken, unit length is kept."""
     axis = jnp.asarray(axis, dtype=float)
     if not isinstance(axis, jax.core.Tracer) and not np.any(axis):

@@ -64,8 +64,12 @@ class Body(eqx.Module):
 
     @property
     def inertia_B(self) -> Mat6:
-        """6x6 inertia about B's origin, in B's axes, added mass included."""
-        return spatial_inertia(self.mass, self.p_BC, self.I_BC) + self.A_B
+        """6x6 inertia about B's origin, in B's axes, added mass included.
+
+        Symmetric whatever its entries, so that each of them has a true derivative.
+        """
+        M_B = spatial_inertia(self.mass, self.p_BC, self.I_BC) + self.A_B
+        return 0.5 * (M_B + M_B.T)
 
 
 def check_inertia(name: str, mass, p_BC, I_BC, A_B) -> None:

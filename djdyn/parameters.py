@@ -16,8 +16,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, Float, PyTree
 
+from ._types import Numbers
 from ._units import converter_of
 from .mechanism import Body
 
@@ -100,7 +101,7 @@ def _find(model: PyTree, path: str) -> tuple[Any, tuple[int, ...]]:
         hint = f"; did you mean {', '.join(near[:6])}?" if near else ""
         raise ValueError(f"the model has no parameter {path!r}{hint}")
 
-    def select(model: PyTree) -> Array:
+    def select(model: Any) -> Any:
         for kind, key in steps[0]:
             model = getattr(model, key) if kind == "attr" else model[key]
         return model
@@ -119,8 +120,9 @@ def get(model: PyTree, path: str) -> Array:
     return value[entry] if entry else value
 
 
-def put(model: PyTree, values: Mapping[str, ArrayLike]) -> PyTree:
+def put(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
     """The model with the values at these paths replaced; all else is shared."""
+    selects, leaves = {}, {}
     for path, value in values.items():
         old = get(model, path)
         new = jnp.asarray(value, dtype=old.dtype)
@@ -129,10 +131,15 @@ def put(model: PyTree, values: Mapping[str, ArrayLike]) -> PyTree:
                 f"{path!r} has shape {old.shape}, it cannot be set to {new.shape}"
             )
         select, entry = _find(model, path)
+        name = path.partition("[")[0]
+        selects[name] = select
         if entry:
-            new = select(model).at[entry].set(new)
-        model = eqx.tree_at(select, model, new)
-    return model
+            new = leaves.get(name, select(model)).at[entry].set(new)
+        leaves[name] = new
+    if not leaves:
+        return model
+    where = lambda m: [select(m) for select in selects.values()]
+    return eqx.tree_at(where, model, list(leaves.values()))
 
 
 # Domains ------------------------------------------------------------------------------

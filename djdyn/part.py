@@ -1,11 +1,11 @@
 """The one extension point: a part pushes on the mechanism and may have a state."""
 
 import abc
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ._types import Scalar, Vec3
@@ -14,8 +14,14 @@ from .kinematics import World
 from .spatial import cross
 
 
-Signals = Mapping[str, Array]
-"""Commands and measurements by name: `part.output`, `part.state`, `joint.q`, inputs."""
+@runtime_checkable
+class Signals(Protocol):
+    """Commands and measurements by name: `part.output`, `part.state`, `joint.q`.
+
+    A dictionary will do; that of a running system finds its values on demand.
+    """
+
+    def __getitem__(self, signal: str, /) -> Array: ...
 
 
 class Load(eqx.Module):
@@ -32,11 +38,14 @@ class Load(eqx.Module):
 
     def wrenches(self, world: World) -> Float[Array, "bodies 6"]:
         """About the bodies' origins."""
+        rows = range(len(world.V_WB))
         F_WB = jnp.zeros_like(world.V_WB)
         for name, sign in ((self.on, 1.0), (self.against, -1.0)):
             b = world.mechanism.index(name)
             tau_W = self.tau_W + cross(self.p_WP - world.X_WB.p[b], self.f_W)
-            F_WB = F_WB.at[b].add(sign * jnp.concatenate([tau_W, self.f_W]))
+            here = np.array([sign * (row == b) for row in rows])  # cheaper than scatter
+            F = jnp.concatenate([tau_W, self.f_W])
+            F_WB = F_WB + jnp.asarray(here, F.dtype)[:, None] * F[None]
         return F_WB
 
     def power(self, world: World) -> Scalar:
@@ -53,7 +62,7 @@ class JointLoad(eqx.Module):
     def forces(self, world: World) -> Float[Array, " nv"]:
         """One for every speed of the mechanism."""
         where = world.mechanism.v_slice(self.joint)
-        return jnp.zeros_like(world.v).at[where].add(self.force)
+        return jnp.pad(self.force, (int(where.start), len(world.v) - int(where.stop)))
 
     def power(self, world: World) -> Scalar:
         """What the load does on the mechanism."""

@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, Float, PyTree
 
-from ._types import Scalar
+from ._types import Number, Numbers, Scalar
 from .parameters import put
 from .part import AbstractSignalPart
-from .solvers import Adjoint, Integrator
+from .solvers import Integrator
 from .system import State, System
 from .trajectory import Trajectory
 
 
-Inputs = Mapping[str, ArrayLike | Callable[[Scalar], Array]]
+Inputs = Mapping[str, Numbers | Callable[[Scalar], Array]]
 
 
 class SimulationError(RuntimeError):
@@ -33,20 +33,20 @@ class SimulationError(RuntimeError):
 
 def simulate(
     system: System,
-    t1: float,
+    t1: Number,
     initial_state: State | None = None,
     *,
-    t0: float = 0.0,
-    saveat: ArrayLike | int = 201,
+    t0: Number = 0.0,
+    saveat: Numbers = 201,
     solver: str = "tsit5",
-    dt: float | None = None,
+    dt: Number | None = None,
     rtol: float = 1e-8,
     atol: float = 1e-8,
-    control_period: float | None = None,
+    control_period: Number | None = None,
     inputs: Inputs | None = None,
-    jumps: ArrayLike | None = None,
+    jumps: Numbers | None = None,
     ledger: bool = False,
-    adjoint: Adjoint = "reverse",
+    adjoint: str = "reverse",
     max_steps: int = 16384,
     progress: bool = False,
 ) -> Trajectory:
@@ -92,20 +92,20 @@ def simulate(
 
 def rollout(
     system: System,
-    t1: float,
+    t1: Number,
     initial_state: State | None = None,
     *,
-    parameters: Mapping[str, ArrayLike] | None = None,
-    t0: float = 0.0,
-    saveat: ArrayLike | int = 201,
+    parameters: Mapping[str, Numbers] | None = None,
+    t0: Number = 0.0,
+    saveat: Numbers = 201,
     solver: str = "tsit5",
-    dt: float | None = None,
+    dt: Number | None = None,
     rtol: float = 1e-8,
     atol: float = 1e-8,
-    control_period: float | None = None,
+    control_period: Number | None = None,
     inputs: Inputs | None = None,
-    jumps: ArrayLike | None = None,
-    adjoint: Adjoint = "reverse",
+    jumps: Numbers | None = None,
+    adjoint: str = "reverse",
     max_steps: int = 16384,
 ) -> Trajectory:
     """Many simulations at once: `simulate` over a leading batch axis.
@@ -183,7 +183,7 @@ def _times(t0, t1, saveat, control_period) -> Float[Array, " n"]:
                 f"the span of {t1 - t0} s is not a whole number of control periods of "
                 f"{control_period} s"
             )
-        return t0 + control_period * jnp.arange(n + 1)
+        return t0 + control_period * jnp.arange(n + 1, dtype=float)
     if isinstance(saveat, int):
         return jnp.linspace(t0, t1, saveat)
     times = jnp.asarray(saveat, float)
@@ -238,7 +238,7 @@ def _solve(
     times: Float[Array, " n"],
     span: tuple[float, float],
     integrator: Integrator,
-    control_period: float | None,
+    control_period: Number | None,
     inputs: dict[str, Any],
     jumps: Array | None,
     ledger: bool,

@@ -2,11 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import diffrax as dfx
 import jax.numpy as jnp
 import numpy as np
+
+from ._types import Number
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -70,7 +72,6 @@ ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
     "direct": dfx.DirectAdjoint,  # both; slow
 }
 FIXED_ONLY = ("rk4", "semi_implicit")
-Adjoint = Literal["reverse", "forward", "direct"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,11 +79,11 @@ class Integrator:
     """How a system is integrated. With `dt` the steps are fixed, else adaptive."""
 
     solver: str = "tsit5"
-    dt: float | None = None
-    rtol: float = 1e-8
-    atol: float = 1e-8
+    dt: Number | None = None
+    rtol: Number = 1e-8
+    atol: Number = 1e-8
     max_steps: int = 16384
-    adjoint: Adjoint = "reverse"
+    adjoint: str = "reverse"
 
     def __post_init__(self):
         for what, value, table in (

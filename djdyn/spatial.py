@@ -10,9 +10,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from ._types import Mat3, Mat6, Quat, Scalar, Vec3, Vec6
+from ._types import Mat3, Mat6, Numbers, Quat, Scalar, Vec3, Vec6
 from ._units import si
 
 
@@ -175,14 +175,14 @@ def identity_pose() -> Pose:
     return Pose(jnp.eye(3), jnp.zeros(3))
 
 
-def translation(p: ArrayLike | Sequence[Any]) -> Pose:
+def translation(p: Numbers | Sequence[Any]) -> Pose:
     """A frame moved by `p`, not turned."""
     return Pose(jnp.eye(3), jnp.asarray(p, dtype=float))
 
 
 def pose_rpy(
-    position: ArrayLike | Sequence[Any],
-    roll_pitch_yaw: ArrayLike | Sequence[Any] = (0.0, 0.0, 0.0),
+    position: Numbers | Sequence[Any],
+    roll_pitch_yaw: Numbers | Sequence[Any] = (0.0, 0.0, 0.0),
 ) -> Pose:
     """A frame at `position`, turned by roll, pitch and yaw (rad)."""
     angles = jnp.asarray(roll_pitch_yaw, dtype=float)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from . import dynamics
-from ._types import Scalar, Vec6
+from ._types import Numbers, Scalar, Vec6
 from .joints import Prescribed
 from .kinematics import World, look
 from .mechanism import Mechanism
@@ -20,8 +20,8 @@ from .spatial import shift_twist
 class State(eqx.Module):
     """What is integrated: coordinates, speeds, and the states of the parts."""
 
-    q: Float[Array, " nq"]
-    v: Float[Array, " nv"]
+    q: Float[Array, "*batch nq"]
+    v: Float[Array, "*_ nv"]
     parts: dict[str, PyTree]
 
 
@@ -29,7 +29,7 @@ class SignalError(ValueError):
     """A signal that nobody sends, or that waits for itself."""
 
 
-class _Board(Mapping[str, Array]):
+class _Board:
     """Signals, found on demand: a part is evaluated when its output is first read.
 
     So evaluation follows the connections, whatever the order of the parts. A part's
@@ -85,14 +85,14 @@ class _Board(Mapping[str, Array]):
         known = f"; there are {', '.join(offers)}" if offers else ""
         raise SignalError(f"{reader} unknown signal {signal!r}{known}")
 
-    def __iter__(self):
-        for name, part_state in self.y.parts.items():
-            fields = part_state if isinstance(part_state, dict) else vars(part_state)
-            yield from (f"{name}.{k}" for k in (*fields, *self.respond(name).outputs))
-        yield from self.inputs
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
+    def everything(self) -> dict[str, Array]:
+        """All signals; evaluates all parts."""
+        found = dict(self.inputs)
+        for name, state in self.y.parts.items():
+            fields = state if isinstance(state, dict) else vars(state)
+            for key, value in {**self.respond(name).outputs, **fields}.items():
+                found[f"{name}.{key}"] = value
+        return found
 
 
 class Instant(eqx.Module):
@@ -148,9 +148,9 @@ class Instant(eqx.Module):
         return power
 
 
-def _named(parts: Any) -> dict[str, AbstractPart]:
+def _named(parts: Any) -> dict[str, Any]:
     items = parts.items() if isinstance(parts, Mapping) else parts
-    named: dict[str, AbstractPart] = {}
+    named: dict[str, Any] = {}
     for name, part in items:
         if name in named:
             raise ValueError(f"two parts are called {name!r}")
@@ -192,8 +192,8 @@ class System(eqx.Module):
 
     def initial_state(
         self,
-        q: Mapping[str, ArrayLike] | ArrayLike | None = None,
-        v: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        q: Mapping[str, Numbers] | Numbers | None = None,
+        v: Mapping[str, Numbers] | Numbers | None = None,
         parts: Mapping[str, PyTree] | None = None,
     ) -> State:
         """A state at rest, with what is given replaced.
@@ -241,7 +241,7 @@ class System(eqx.Module):
                 except ValueError as error:
                     raise ValueError(f"part {name!r}: {error}") from error
         v_dot = dynamics.forward(world, tau, F_WB)
-        return Instant(self, y, world, responses, dict(board), tau, F_WB, v_dot)
+        return Instant(self, y, world, responses, board.everything(), tau, F_WB, v_dot)
 
     def derivative(
         self,

@@ -13,6 +13,7 @@ import jax
 
 import djdyn
 
+from . import scenario
 from .study import Study
 
 

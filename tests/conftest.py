@@ -1,9 +1,10 @@
-"""Double precision, strict promotion, and errors as NaN so that compilations are kept."""
+"""Double precision, strict promotion, and a cache of compilations."""
 
 import os
 
 
 os.environ.setdefault("EQX_ON_ERROR", "nan")  # host callbacks would bar the cache
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its loader cries wolf on CPUs
 
 import jax
 

@@ -1,10 +1,15 @@
-"""One check of a gradient: reverse mode, forward mode and differences must agree."""
+"""Checks of gradients: reverse mode, forward mode and differences must agree."""
 
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
+
+
+def quick_jit(f: Callable) -> Callable:
+    """`jit` that compiles in little time rather than to little time: to run once."""
+    return jax.jit(f, compiler_options={"xla_backend_optimization_level": 0})
 
 
 def assert_gradient(
@@ -34,10 +39,12 @@ def assert_gradient(
     d = random_direction(theta, seed)
     move = lambda s: jax.tree.map(lambda x, dx: x + s * dx, theta, d)
 
-    products = jax.tree.map(jnp.vdot, jax.grad(loss)(theta), d)
-    reverse = sum(jax.tree.leaves(products))
-    _, tangent = jax.jvp(loss if forward is None else forward, (theta,), (d,))
-    difference = (loss(move(h)) - loss(move(-h))) / (2 * h)
+    value, gradient = jax.jit(loss), jax.jit(jax.grad(loss))
+    along = jax.jit(lambda x: jax.jvp(forward or loss, (x,), (d,))[1])
+
+    products = jax.tree.map(jnp.vdot, gradient(theta), d)
+    reverse, tangent = sum(jax.tree.leaves(products)), along(theta)
+    difference = (value(move(h)) - value(move(-h))) / (2 * h)
     assert jnp.abs(reverse) > 0, "the loss does not depend on theta"
     assert jnp.allclose(reverse, tangent, rtol=modes_rtol, atol=0.0), (reverse, tangent)
     assert jnp.allclose(reverse, difference, rtol=rtol, atol=0.0), (reverse, difference)

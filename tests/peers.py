@@ -101,21 +101,36 @@ def mujoco_dynamics(model, rows, q, v, tau, v_dot) -> dict[str, np.ndarray]:
 
 
 def to_pinocchio(mechanism: Mechanism) -> pin.Model:
+    """The mechanism with its joints added depth first, as `crba` needs them."""
     model = pin.Model()
     model.gravity = pin.Motion(np.asarray(mechanism.gravity_W), np.zeros(3))
-    place = {"world": (0, pin.SE3.Identity())}
-    for body in mechanism.bodies:
-        parent, X = place[body.parent]
-        X = X * pin.SE3(np.asarray(body.X_PJ.R), np.asarray(body.X_PJ.p))
-        joint = pinocchio_joint(body.joint)
-        if joint is not None:
-            parent, X = model.addJoint(parent, joint, X, body.name), pin.SE3.Identity()
-        inertia = pin.Inertia(
-            float(body.mass), np.asarray(body.p_BC), np.asarray(body.I_BC)
-        )
-        model.appendBodyToJoint(parent, inertia, X)
-        place[body.name] = (parent, X)
+
+    def hang(name: str, parent: int, X: pin.SE3):
+        for body in (b for b in mechanism.bodies if b.parent == name):
+            at = X * pin.SE3(np.asarray(body.X_PJ.R), np.asarray(body.X_PJ.p))
+            joint, row = pinocchio_joint(body.joint), parent
+            if joint is not None:
+                row = model.addJoint(parent, joint, at, body.name)
+                at = pin.SE3.Identity()
+            inertia = pin.Inertia(
+                float(body.mass), np.asarray(body.p_BC), np.asarray(body.I_BC)
+            )
+            model.appendBodyToJoint(row, inertia, at)
+            hang(body.name, row, at)
+
+    hang("world", 0, pin.SE3.Identity())
     return model
+
+
+def pinocchio_rows(model: pin.Model, mechanism: Mechanism) -> tuple[list, list]:
+    """Where our coordinates and speeds are in Pinocchio's."""
+    rows_q, rows_v = [], []
+    for body in mechanism.bodies:
+        if body.joint.nv:
+            joint = model.joints[model.getJointId(body.name)]
+            rows_q += range(joint.idx_q, joint.idx_q + joint.nq)
+            rows_v += range(joint.idx_v, joint.idx_v + joint.nv)
+    return rows_q, rows_v
 
 
 def pinocchio_joint(joint: AbstractJoint):
@@ -147,6 +162,7 @@ def pinocchio_joint(joint: AbstractJoint):
 
 
 def pinocchio_q(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
+    """Pinocchio's coordinates, in the order of ours."""
     parts = [np.zeros(0)]
     for body, name in zip(mechanism.bodies, mechanism.joint_names, strict=True):
         x = np.asarray(q[mechanism.q_slice(name)])
@@ -162,7 +178,7 @@ def pinocchio_q(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def pinocchio_speeds(mechanism: Mechanism, q, v):
-    """Pinocchio's speeds, linear in ours; differentiable."""
+    """Pinocchio's speeds, linear in ours and in their order; differentiable."""
     parts = [jnp.zeros(0)]
     for body, name in zip(mechanism.bodies, mechanism.joint_names, strict=True):
         x, u = q[mechanism.q_slice(name)], v[mechanism.v_slice(name)]
@@ -175,3 +191,36 @@ def pinocchio_speeds(mechanism: Mechanism, q, v):
                 u = jnp.concatenate([u[:2] @ rotation_z(x[2])[:2, :2], u[2:]])
         parts.append(u)
     return jnp.concatenate(parts)
+
+
+def pinocchio_dynamics(model, rows, q, u, tau, u_dot) -> dict[str, np.ndarray]:
+    """Forward and inverse dynamics and mass matrix in Pinocchio's speeds, our order."""
+    data, (q, u, tau, u_dot) = (
+        model.createData(),
+        _sorted(model, rows, q, u, tau, u_dot),
+    )
+    M = pin.crba(model, data, q)
+    M, (_, r) = np.triu(M) + np.triu(M, 1).T, rows
+    return {
+        "forward": pin.aba(model, data, q, u, tau)[r],
+        "inverse": pin.rnea(model, data, q, u, u_dot)[r],
+        "mass": M[np.ix_(r, r)],
+    }
+
+
+def pinocchio_derivatives(model, rows, q, u, tau) -> list[np.ndarray]:
+    """Of the acceleration, by tangents of `q`, by `u` and by `tau`, in our order."""
+    q, u, tau = _sorted(model, rows, q, u, tau)
+    data = model.createData()  # owns what is found
+    found = pin.computeABADerivatives(model, data, q, u, tau)
+    return [x[np.ix_(rows[1], rows[1])] for x in found]
+
+
+def _sorted(model, rows, q, *speeds):
+    rows_q, rows_v = rows
+    out = [np.zeros(model.nq), *(np.zeros(model.nv) for _ in speeds)]
+    for x, where, value in zip(
+        out, [rows_q, *[rows_v] * len(speeds)], [q, *speeds], strict=True
+    ):
+        x[where] = value
+    return out

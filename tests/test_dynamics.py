@@ -14,6 +14,7 @@ from djdyn.mechanism import Body, Mechanism
 from djdyn.spatial import Pose, rotation_rpy
 
 from . import lagrangian, machines
+from .gradients import quick_jit
 from .trees import (
     Cylindrical,
     Planar,
@@ -28,7 +29,7 @@ from .trees import (
 )
 
 
-@eqx.filter_jit
+@quick_jit
 def _evaluate(mechanism, q, v, tau, v_dot, F):
     world = kinematics.look(mechanism, q, v)
     return {
@@ -78,7 +79,7 @@ def with_added_mass(rng, body: Body) -> Body:
     return eqx.tree_at(lambda b: b.A_B, body, jnp.asarray(root @ root.T))
 
 
-@eqx.filter_jit
+@quick_jit
 def all_ways(mechanism, q, v, v_dot, t):
     tau = lagrangian.inverse_dynamics(mechanism, q, v, v_dot, t)
     world = kinematics.look(mechanism, q, v, t)
@@ -178,8 +179,8 @@ def test_wrenches_on_bodies_act_through_the_jacobians():
 def test_jacobian_of_a_frame_is_the_derivative_of_its_pose():
     arm, q = machines.titan4(), jnp.asarray(TITAN_Q)
     tool = lambda q: kinematics.look(arm, q).pose("tool")
-    both = jax.jit(lambda q: (kinematics.frame_jacobian(arm, q, "tool"), tool(q)))
-    (J, X), rate = both(q), jax.jit(jax.jacfwd(tool))(q)
+    both = quick_jit(lambda q: (kinematics.frame_jacobian(arm, q, "tool"), tool(q)))
+    (J, X), rate = both(q), quick_jit(jax.jacfwd(tool))(q)
     W = jnp.einsum("ijk,lj->kil", rate.R, X.R)  # skew of each column's angular part
     turn = jnp.stack([W[:, 2, 1], W[:, 0, 2], W[:, 1, 0]])
     np.testing.assert_allclose(J, jnp.concatenate([turn, rate.p]), atol=1e-14)
@@ -201,7 +202,7 @@ def test_constraint_force_is_the_reaction_along_its_directions():
     q, v, v_dot = rng.normal(size=(3, 6))
     F = jnp.asarray(rng.normal(size=(7, 6)))
     found = evaluate(arm, q, v, v_dot=v_dot, F=F)
-    at_joint3 = jax.jit(
+    at_joint3 = quick_jit(
         lambda world, a: dynamics.constraint_force(world, a, "joint3", jnp.eye(6), F)
     )
     force = at_joint3(found["world"], v_dot)
@@ -219,7 +220,7 @@ def test_wagon_and_pendulum_mass_matrix():
     np.testing.assert_allclose(np.linalg.inv(M), inverse, rtol=1e-8)
 
 
-@jax.jit
+@quick_jit
 def _wagon_stiffness(q):
     """Acceleration at rest under the two springs, and its derivative."""
     wagon, k = machines.wagon_pendulum(), jnp.asarray(machines.WAGON_SPRINGS)
@@ -284,7 +285,7 @@ def test_titan4_mass_matrix_gravity_and_coriolis_forces(config):
 def test_titan4_coriolis_matrix_of_christoffel_symbols():
     r"""$C v$ is the bias without gravity, and $\dot B - 2C$ is skew."""
     arm, v = machines.titan4(printed=True), TITAN_V
-    slope = jax.jit(jax.jacfwd(lambda q: dynamics.mass_matrix(arm, q)))
+    slope = quick_jit(jax.jacfwd(lambda q: dynamics.mass_matrix(arm, q)))
     dB = np.asarray(slope(jnp.asarray(TITAN_Q)))  # [i, j, k]: of B_ij by q_k
     B_dot = np.einsum("ijk,k->ij", dB, v)
     C = (B_dot + np.einsum("ikj,k->ij", dB, v) - np.einsum("jki,k->ij", dB, v)) / 2

@@ -1,0 +1,339 @@
+"""Scenario files: a machine, its parts, how it starts and what is wanted, as TOML.
+
+A file is data. Names in it are looked up in tables of known kinds; nothing is executed.
+Every mistake is a `ScenarioError` that gives the file, the key and the reason.
+"""
+
+import dataclasses
+import inspect
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .. import joints, parts, timefunctions
+from .._units import converter_of
+from ..mechanism import Body, Frame, Mechanism
+from ..simulate import simulate
+from ..spatial import Pose, pose_rpy, quat_to_rotation
+from ..system import State, System
+from .dh import from_dh
+from .mjcf import from_mjcf, from_urdf
+
+
+JOINTS: dict[str, type] = {
+    "fixed": joints.Fixed,
+    "prescribed": joints.Prescribed,
+    "revolute": joints.Revolute,
+    "prismatic": joints.Prismatic,
+    "cylindrical": joints.Cylindrical,
+    "universal": joints.Universal,
+    "roll_pitch_yaw": joints.RollPitchYaw,
+    "spherical": joints.Spherical,
+    "planar": joints.Planar,
+    "free": joints.Free,
+}
+PARTS: tuple[type, ...] = (
+    parts.SpringDamper,
+    parts.JointSpring,
+    parts.JointFriction,
+    parts.JointStop,
+    parts.JointActuator,
+    parts.JointForce,
+    parts.ExternalWrench,
+)
+FUNCTIONS: dict[str, type] = {
+    f.__name__: f
+    for f in (
+        timefunctions.Constant,
+        timefunctions.Harmonic,
+        timefunctions.Interpolated,
+        timefunctions.Moves,
+        timefunctions.DeckMotion,
+        timefunctions.SteadyMotion,
+    )
+}
+SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
+SECTIONS += ("part", "controller", "input", "initial", "output", "shape")
+SIMULATION = set(inspect.signature(simulate).parameters) - {
+    "system",
+    "initial_state",
+    "inputs",
+    "progress",
+    "ledger",
+    "adjoint",
+}
+
+
+class ScenarioError(ValueError):
+    """What is wrong in a scenario file, and where."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """A machine and what to do with it."""
+
+    title: str
+    system: System
+    initial_state: State
+    simulation: dict[str, Any]
+    inputs: dict[str, Any]
+    frames: tuple[str, ...]
+    reactions: tuple[str, ...]
+    signals: tuple[str, ...]
+    shapes: tuple[dict[str, Any], ...]
+
+
+class _Place:
+    """A spot in a file, for messages."""
+
+    def __init__(self, file: str, *keys: str):
+        self.file, self.keys = file, keys
+
+    def __truediv__(self, key: str) -> "_Place":
+        return _Place(self.file, *self.keys, key)
+
+    def error(self, reason: Any) -> ScenarioError:
+        where = f"{'.'.join(self.keys)}: " if self.keys else ""
+        return ScenarioError(f"{self.file}: {where}{reason}")
+
+    def keys_of(self, table: Any, known: Iterable[str], required: Iterable[str] = ()):
+        """Checks the keys of a table, and returns it."""
+        if not isinstance(table, Mapping):
+            raise self.error("expected a table")
+        known = tuple(known)
+        for key in table:
+            if key not in known:
+                near = [k for k in known if set(k) >= set(key) or k[:3] == key[:3]]
+                hint = ", ".join(near or known)
+                raise (self / key).error(f"unknown key; did you mean {hint}?")
+        for key in required:
+            if key not in table:
+                raise self.error(f"key {key!r} is missing")
+        return table
+
+    def numbers(self, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
+        """Finite numbers of one of these shapes."""
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise self.error(f"expected numbers, got {value!r}") from None
+        if shapes and array.shape not in shapes:
+            said = " or ".join("x".join(map(str, s)) or "one" for s in shapes)
+            raise self.error(f"expected {said} numbers, got {value!r}")
+        if not np.isfinite(array).all():
+            raise self.error(f"numbers must be finite, got {value!r}")
+        return array
+
+    def build(self, kind: type, table: Mapping[str, Any]) -> Any:
+        """An instance of a module from the fields in a table."""
+        fields = {f.name: f for f in dataclasses.fields(kind) if f.init}
+        no_default = dataclasses.MISSING
+        required = [
+            name
+            for name, f in fields.items()
+            if f.default is no_default and f.default_factory is no_default
+        ]
+        self.keys_of(table, fields, required)
+        values = {}
+        for key, value in table.items():
+            if isinstance(value, Mapping):
+                value = (self / key).choose(FUNCTIONS, value)
+            elif converter_of(fields[key]):
+                value = (self / key).numbers(value)
+            values[key] = value
+        try:
+            return kind(**values)
+        except (TypeError, ValueError) as error:
+            raise self.error(error) from error
+
+    def choose(self, kinds: Mapping[str, Callable], table: Any) -> Any:
+        """An instance of the kind that the table's `type` names."""
+        if not isinstance(table, Mapping) or "type" not in table:
+            raise self.error("expected a table with a key 'type'")
+        name, rest = table["type"], {k: v for k, v in table.items() if k != "type"}
+        if name not in kinds:
+            raise (self / "type").error(
+                f"unknown type {name!r}; there are {', '.join(kinds)}"
+            )
+        return self.build(kinds[name], rest)  # pyright: ignore
+
+    def pose(self, table: Mapping[str, Any]) -> Pose:
+        """From `position` and `roll_pitch_yaw` or `quaternion`."""
+        get = lambda key, n: (self / key).numbers(table.get(key, (0.0,) * n), (n,))
+        if "quaternion" in table and "roll_pitch_yaw" in table:
+            raise self.error("give quaternion or roll_pitch_yaw, not both")
+        if "quaternion" in table:
+            R = quat_to_rotation(jnp.asarray(get("quaternion", 4)))
+            return Pose(R, get("position", 3))
+        return pose_rpy(get("position", 3), get("roll_pitch_yaw", 3))
+
+
+POSE = ("position", "roll_pitch_yaw", "quaternion")
+
+
+def _body(place: _Place, table: Any) -> Body:
+    known = ("name", "parent", "joint", *POSE, "mass", "com", "inertia", "added_mass")
+    place.keys_of(table, known, ("name", "joint", "mass"))
+    place = _Place(place.file, f"body {table['name']!r}")
+    joint = dict(table["joint"]) if isinstance(table["joint"], Mapping) else {}
+    joint_name = joint.pop("name", "")
+    inertia = (place / "inertia").numbers(table.get("inertia", (0,) * 3), (3,), (3, 3))
+    added = (place / "added_mass").numbers(
+        table.get("added_mass", (0,) * 6), (6,), (6, 6)
+    )
+    try:
+        return Body(
+            table["name"],
+            table.get("parent", "world"),
+            (place / "joint").choose(JOINTS, joint),
+            (place / "mass").numbers(table["mass"], ()),
+            (place / "com").numbers(table.get("com", (0, 0, 0)), (3,)),
+            np.diag(inertia) if inertia.ndim == 1 else inertia,
+            place.pose(table),
+            np.diag(added) if added.ndim == 1 else added,
+            joint_name,
+        )
+    except ScenarioError:
+        raise
+    except ValueError as error:
+        raise place.error(error) from error
+
+
+def _mechanism(place: _Place, data: Mapping[str, Any], folder: Path) -> Mechanism:
+    environment = place / "environment"
+    table = environment.keys_of(data.get("environment", {}), ("gravity",))
+    source = data.get("mechanism", {})
+    (place / "mechanism").keys_of(source, ("mjcf", "urdf", "dh", "ignore", *POSE))
+    given = [k for k in ("mjcf", "urdf", "dh") if k in source]
+    if bool(given) == bool(data.get("body")) or len(given) > 1:
+        raise place.error("give the bodies, or one of mechanism.mjcf, .urdf and .dh")
+    at = place / "mechanism"
+    try:
+        if given == ["dh"]:
+            machine = from_dh(source["dh"], base=at.pose(source))
+        elif given:
+            read = from_mjcf if given == ["mjcf"] else from_urdf
+            file = folder / source[given[0]]
+            machine = read(file, ignore=tuple(source.get("ignore", ())))
+        else:
+            bodies = tuple(_body(place / "body", b) for b in data["body"])
+            machine = Mechanism(bodies)
+        frames = list(machine.frames)
+        for frame in data.get("frame", ()):
+            spot = place / "frame"
+            spot.keys_of(frame, ("name", "body", *POSE), ("name", "body"))
+            frames.append(Frame(frame["name"], frame["body"], spot.pose(frame)))
+        gravity = table.get("gravity", machine.gravity_W)
+        gravity = (environment / "gravity").numbers(gravity, (3,))
+        return Mechanism(machine.bodies, tuple(frames), gravity)
+    except ScenarioError:
+        raise
+    except (ValueError, TypeError, OSError) as error:
+        raise place.error(error) from error
+
+
+def _simulation(place: _Place, table: Mapping[str, Any]) -> dict[str, Any]:
+    place.keys_of(table, (*SIMULATION, "save_every"), ("t1",))
+    how = dict(table)
+    for key, value in how.items():
+        if key not in ("solver", "saveat", "jumps"):
+            (place / key).numbers(value, ())
+    if "save_every" in how:
+        every, span = how.pop("save_every"), how["t1"] - how.get("t0", 0.0)
+        if not every > 0:
+            raise (place / "save_every").error(f"must be positive, got {every}")
+        n = math.floor(span / every + 1e-9)
+        how["saveat"] = how.get("t0", 0.0) + every * np.arange(n + 1)
+    return how
+
+
+def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
+    """Reads a scenario file.
+
+    **Arguments:**
+
+    - `kinds`: classes of parts, beside the library's own, that the file may name.
+    """
+    path = Path(path)
+    place = _Place(path.name)
+    try:
+        data = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise place.error(f"not a TOML file: {error}") from error
+    place.keys_of(data, SECTIONS, ("simulation",))
+    mechanism = _mechanism(place, data, path.parent)
+    known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
+    named = []
+    for section in ("part", "controller"):
+        table = (place / section).keys_of(
+            data.get(section, {}), data.get(section, {}).keys()
+        )
+        for name, fields in table.items():
+            named.append((name, (place / section / name).choose(known, fields)))
+    inputs, functions = {}, {}
+    for name, value in data.get("input", {}).items():
+        spot = place / "input" / name
+        if isinstance(value, Mapping):
+            functions[name] = spot.choose(FUNCTIONS, value)
+            inputs[name] = functions[name](jnp.zeros(()))
+        else:
+            inputs[name] = spot.numbers(value)
+    initial = (place / "initial").keys_of(data.get("initial", {}), ("q", "v"))
+    output = place / "output"
+    wanted = output.keys_of(data.get("output", {}), ("frames", "reactions", "signals"))
+    try:
+        system = System(mechanism, named, inputs)
+        y0 = system.initial_state(initial.get("q"), initial.get("v"))
+        for frame in wanted.get("frames", ()):
+            mechanism.frame(frame)
+        for joint in wanted.get("reactions", ()):
+            mechanism.joint_index(joint)
+        signals = system.at(0.0, y0).signals
+        for signal in wanted.get("signals", ()):
+            if signal not in signals:
+                raise ValueError(
+                    f"unknown signal {signal!r}; there are {', '.join(signals)}"
+                )
+    except ValueError as error:
+        raise place.error(error) from error
+    return Scenario(
+        str(data.get("title", path.stem)),
+        system,
+        y0,
+        _simulation(place / "simulation", data["simulation"]),
+        functions,
+        tuple(wanted.get("frames", ())),
+        tuple(wanted.get("reactions", ())),
+        tuple(wanted.get("signals", ())),
+        tuple(_shape(place / "shape", s, mechanism) for s in data.get("shape", ())),
+    )
+
+
+SHAPES = {
+    "box": ("size",),
+    "sphere": ("radius",),
+    "capsule": ("radius", "length"),
+    "cylinder": ("radius", "length"),
+}
+
+
+def _shape(place: _Place, table: Any, mechanism: Mechanism) -> dict[str, Any]:
+    """How a body is drawn."""
+    if not isinstance(table, Mapping) or table.get("type") not in SHAPES:
+        raise place.error(f"expected a table with a type, one of {', '.join(SHAPES)}")
+    needed = SHAPES[table["type"]]
+    place.keys_of(table, ("type", "body", "color", *needed, *POSE), ("body", *needed))
+    try:
+        mechanism.index(table["body"])
+    except ValueError as error:
+        raise place.error(error) from error
+    offset = place.pose(table)
+    sizes = {k: (place / k).numbers(table[k]) for k in needed}
+    look = {"offset": (np.asarray(offset.R), np.asarray(offset.p))}
+    look |= {"color": table["color"]} if "color" in table else {}
+    return {"type": table["type"], "body": table["body"], **sizes, **look}

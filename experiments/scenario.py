@@ -1,0 +1,98 @@
+"""`djdyn simulate`: runs a scenario file and writes its results."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import controllers
+import djdyn
+from djdyn.io.scenario import Scenario, read_scenario
+from djdyn.view.machine import draw
+
+from .study import Study
+
+
+KINDS = (controllers.JointPID, controllers.Reference)
+
+
+def run(path: Path, out: Path | None) -> int:
+    """Simulates, and leaves on disk whatever was reached."""
+    scenario = read_scenario(path, KINDS)
+    study = Study(scenario.title, path.name, out or Path("runs") / path.stem, stages=2)
+    with study.progress:
+        try:
+            with study.stage("simulation"):
+                try:
+                    trajectory = djdyn.simulate(
+                        scenario.system,
+                        initial_state=scenario.initial_state,
+                        inputs=scenario.inputs,
+                        ledger="control_period" not in scenario.simulation,
+                        **scenario.simulation,
+                    )
+                except djdyn.SimulationError as failed:
+                    _write(study, scenario, _reached(failed.trajectory))
+                    raise
+            with study.stage("report"):
+                _write(study, scenario, trajectory)
+        finally:
+            study.finish()
+    return 0 if study.passed else 1
+
+
+def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
+    """The saved times before a failure."""
+    good = np.isfinite(np.asarray(trajectory.y.v)).all(-1)
+    n = max(int(good.argmin()), 1)
+    cut = lambda tree: jax.tree.map(lambda x: x[:n], tree)
+    return djdyn.Trajectory(
+        trajectory.system,
+        trajectory.t[:n],
+        cut(trajectory.y),
+        trajectory.ok,
+        trajectory.steps,
+        trajectory.stopped,
+        cut(trajectory.held),
+        trajectory.inputs,
+        cut(trajectory.work),
+    )
+
+
+def _write(study: Study, scenario: Scenario, trajectory: djdyn.Trajectory) -> None:
+    report, time = study.report, ("time", "s", np.asarray(trajectory.t))
+    study.metric("steps", trajectory.steps)
+    study.metric("t_end", trajectory.stopped[0], unit="s")
+    if trajectory.work is not None and len(trajectory) > 1:
+        residual = djdyn.audit(trajectory.system, trajectory)
+        study.metric("energy_residual", np.abs(residual).max(), unit="J")
+    derived = {}
+    for joint in trajectory.system.mechanism.joint_names:
+        q = np.asarray(trajectory.q(joint))
+        if q.shape[-1]:
+            lines = {
+                f"{joint}[{i}]" if q.shape[-1] > 1 else joint: x
+                for i, x in enumerate(q.T)
+            }
+            report.plot(f"Joint {joint}", time, ("coordinate", "rad, m"), lines)
+    for frame in scenario.frames:
+        p = np.asarray(trajectory.pose(frame).p)
+        derived[f"{frame}.position"] = p
+        lines = dict(zip("xyz", p.T, strict=True))
+        report.plot(f"Frame {frame}", time, ("position", "m"), lines)
+    for joint in scenario.reactions:
+        F = np.asarray(trajectory.reaction(joint))
+        derived[f"{joint}.reaction"] = F
+        for what, unit, part in (("moment", "N m", F[:, :3]), ("force", "N", F[:, 3:])):
+            lines = dict(zip("xyz", part.T, strict=True))
+            report.plot(f"Reaction of joint {joint}: {what}", time, (what, unit), lines)
+    for signal in scenario.signals:
+        x = np.asarray(trajectory.signal(signal))
+        x = x.reshape(len(trajectory), -1)
+        lines = {
+            f"{signal}[{i}]" if x.shape[1] > 1 else signal: c for i, c in enumerate(x.T)
+        }
+        report.plot(f"Signal {signal}", time, ("value", ""), lines)
+    if len(trajectory) > 1:
+        report.scene(draw(trajectory, scenario.shapes))
+    study.series("simulation", trajectory.dataset(**derived))

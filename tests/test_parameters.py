@@ -1,0 +1,98 @@
+"""Numbers by path, and their domains."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import djdyn
+from djdyn.parameters import (
+    Free,
+    Unbounded,
+    inertia_from_vector,
+    inertia_to_vector,
+    pack,
+    unpack,
+)
+from experiments import crane
+
+
+@pytest.fixture(scope="module")
+def system() -> djdyn.System:
+    return crane.build()
+
+
+def test_every_leaf_has_a_path_that_leads_to_it(system):
+    table = djdyn.parameters(system)
+    leaves = [x for x in jax.tree.leaves(system) if eqx.is_inexact_array(x)]
+    assert len(table) == len(leaves)
+    for path, value in table.items():
+        assert djdyn.get(system, path) is value
+        moved = djdyn.put(system, {path: value + 1.0})
+        assert jnp.array_equal(djdyn.get(moved, path), value + 1.0)
+        changed = [
+            not np.array_equal(a, b)
+            for a, b in zip(
+                jax.tree.leaves(system), jax.tree.leaves(moved), strict=True
+            )
+        ]
+        assert sum(changed) == 1
+
+
+def test_paths_read_as_a_user_writes_them(system):
+    assert djdyn.get(system, "king.mass") == 1000.0
+    assert djdyn.get(system, "pd.kp") == 5e5
+    assert djdyn.get(system, "gravity_W[2]") == -9.81
+    assert djdyn.get(system, "springs.stiffness") == 8e7
+    assert djdyn.get(djdyn.put(system, {"gravity_W[2]": -1.6}), "gravity_W")[2] == -1.6
+    assert "king.mass" in str(djdyn.parameters(system))
+    assert djdyn.parameters(system).units["king.mass"] == "kg"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("king.mas", 1.0, "no parameter 'king.mas'"),
+        ("kp", 1.0, "did you mean pd.kp"),
+        ("gravity_W[3]", 1.0, r"outside an array of shape \(3,\)"),
+        ("gravity_W", 1.0, "cannot be set"),
+    ],
+)
+def test_wrong_paths_are_said(system, path, value, said):
+    with pytest.raises(ValueError, match=said):
+        djdyn.put(system, {path: value})
+
+
+TRANSFORMS = {
+    "king.mass": djdyn.Positive(),
+    "pd.kd": djdyn.Bounded(1e3, 1e5),
+    "king.I_BC": djdyn.PositiveDefinite(),
+    "gravity_W[2]": Unbounded(),
+    "king.joint.axis": djdyn.Direction(),
+}
+
+
+@pytest.mark.parametrize("path", TRANSFORMS)
+def test_transforms_come_back(system, path):
+    free = [Free(path, TRANSFORMS[path])]
+    theta = pack(system, free)
+    again = unpack(system, free, theta)
+    assert jnp.allclose(djdyn.get(again, path), djdyn.get(system, path), rtol=1e-12)
+
+
+def test_a_value_outside_its_domain_is_said(system):
+    with pytest.raises(ValueError, match=r"'gravity_W\[2\]' = -9.81 is not inside"):
+        pack(system, [Free("gravity_W[2]", djdyn.Positive())])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(-2, 2), min_size=10, max_size=10))
+def test_any_vector_is_a_physical_inertia(vector):
+    body = djdyn.Body("b", "world", djdyn.Free(), 1.0, I_BC=np.eye(3))
+    made = inertia_from_vector(body, jnp.array(vector))
+    djdyn.mechanism.check_inertia(
+        "b", *(np.asarray(x) for x in (made.mass, made.p_BC, made.I_BC, made.A_B))
+    )
+    assert jnp.allclose(inertia_to_vector(made), jnp.array(vector), atol=1e-7)
