@@ -53,6 +53,6 @@ from .simulate import (
     rollout as rollout,
     simulate as simulate,
 )
-from .spatial import Pose as Pose
+from .spatial import Pose as Pose, pose_rpy as pose_rpy, translation as translation
 from .system import State as State, System as System
 from .trajectory import Trajectory as Trajectory, audit as audit

@@ -320,7 +320,7 @@ def _sampled(field: _Field, flat0, times, period: float, integrator: Integrator)
     def interval(carry, span):
         flat, ok = carry
         stepped, held = sample(flat, span[0])
-        holding = eqx.tree_at(lambda f: f.held, field, held, is_leaf=lambda x: x == {})
+        holding = _Field(system, field.inputs, held, field.unravel, field.ledger)
         sol = integrator.run(
             _vector_field,
             span[0],

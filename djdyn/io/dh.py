@@ -6,7 +6,7 @@ value that a table gives it is where the machine starts, see `dh_initial_q`.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -16,12 +16,11 @@ from ..mechanism import WORLD, Body, Frame, Mechanism
 from ..spatial import Pose, identity_pose, rotation_x, rotation_z, translation
 
 
-Convention = Literal["paul", "craig"]
-
-
 @dataclasses.dataclass(frozen=True)
 class DHLink:
     """A row of the table, in rad and m, with the link's mass, centre and inertia.
+
+    `type` is `"revolute"` or `"prismatic"`.
 
     `com` is the centre of mass at zero displacement, in the frame that the joint turns
     or slides, and `inertia` (its diagonal, or 3x3) is about it in the same axes. That
@@ -30,7 +29,7 @@ class DHLink:
     """
 
     name: str
-    type: Literal["revolute", "prismatic"] = "revolute"
+    type: str = "revolute"
     alpha: Any = 0.0
     a: Any = 0.0
     d: Any = 0.0
@@ -44,7 +43,7 @@ Table = Sequence[DHLink | Mapping[str, Any]]
 
 
 def from_dh(
-    table: Table, *, base: Pose | None = None, convention: Convention = "paul"
+    table: Table, *, base: Pose | None = None, convention: str = "paul"
 ) -> Mechanism:
     r"""A serial chain from Denavit-Hartenberg parameters.
 
@@ -60,6 +59,7 @@ def from_dh(
 
     - `table`: rows, from the base outwards: `DHLink`s, or mappings with its fields.
     - `base`: where the first row starts, in the world.
+    - `convention`: `"paul"` or `"craig"`.
     """
     if convention not in ("paul", "craig"):
         raise ValueError(f"unknown convention {convention!r}; there are paul and craig")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -293,7 +294,7 @@ def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
             mechanism.frame(frame)
         for joint in wanted.get("reactions", ()):
             mechanism.joint_index(joint)
-        signals = system.at(0.0, y0).signals
+        signals = eqx.filter_eval_shape(lambda: system.at(0.0, y0).signals)
         for signal in wanted.get("signals", ()):
             if signal not in signals:
                 raise ValueError(

@@ -143,7 +143,7 @@ def _is_motor(model: Any, i: int) -> bool:
         int(mujoco.mjtTrn.mjTRN_JOINTINPARENT),
     )
     one_axis = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
-    return (
+    return bool(
         model.actuator_trntype[i] in on_joint
         and model.jnt_type[model.actuator_trnid[i, 0]] in one_axis
         and model.actuator_gear[i, 0] == 1

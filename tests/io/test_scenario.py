@@ -1,0 +1,116 @@
+"""Scenario files: what they build, and what they say when they are wrong."""
+
+from pathlib import Path
+
+import jax.numpy as jnp
+import pytest
+
+import djdyn
+from controllers import JointPID, Reference
+from djdyn.io.scenario import ScenarioError, read_scenario
+
+
+EXAMPLE = Path("experiments/scenarios/double_pendulum.toml")
+KINDS = (JointPID, Reference)
+
+
+def test_the_example_builds_what_it_says():
+    scenario = read_scenario(EXAMPLE, KINDS)
+    system = scenario.system
+    assert system.mechanism.joint_names == ("deck", "shoulder", "elbow")
+    assert set(system.parts) == {"bearings", "target", "pid", "motor"}
+    assert djdyn.get(system, "pid.kp") == 60.0
+    assert djdyn.get(system, "upper.I_BC")[2, 2] == 0.001
+    assert jnp.allclose(scenario.initial_state.q, jnp.array([0.3, 0.8]))
+    assert scenario.simulation["saveat"][-1] == 10.0
+    assert scenario.frames == ("tip",)
+
+
+MINIMAL = """
+[simulation]
+t1 = 1.0
+[[body]]
+name = "rod"
+joint = { type = "revolute", axis = [0, 1, 0], name = "hinge" }
+mass = 1.0
+com = [0, 0, -1]
+"""
+
+
+def written(tmp_path, text: str) -> Path:
+    path = tmp_path / "machine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("mass = 1.0", "mass = -1.0", r"body 'rod': .*mass must be positive"),
+        ("mass = 1.0", "mas = 1.0", r"body.mas: unknown key; did you mean mass"),
+        ("mass = 1.0", 'mass = "heavy"', r"body 'rod'.mass: expected numbers"),
+        ("mass = 1.0", "", r"body: key 'mass' is missing"),
+        ("[0, 0, -1]", "[0, 0]", r"body 'rod'.com: expected 3 numbers"),
+        ("revolute", "revolving", r"joint.type: unknown type 'revolving'"),
+        ("t1 = 1.0", "t1 = 1.0\ntol = 1e-3", r"simulation.tol: unknown key"),
+        ("t1 = 1.0", "rtol = 1e-3", r"simulation: key 't1' is missing"),
+        ("[simulation]", "[simulatoin]", r"simulatoin: unknown key; did you mean sim"),
+        ("[[body]]", "[[body", r"not a TOML file"),
+        ("com =", 'parent = "moon"\ncom =', r"hangs on unknown body 'moon'"),
+        ("com =", "inertia = [1, 1, 3]\ncom =", r"triangle inequality"),
+    ],
+)
+def test_mistakes_in_a_mechanism_are_said(tmp_path, old, new, said):
+    with pytest.raises(ScenarioError, match=r"machine\.toml: .*" + said):
+        read_scenario(written(tmp_path, MINIMAL.replace(old, new, 1)), KINDS)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('[part.s]\ntype = "Spring"', r"part.s.type: unknown type 'Spring'"),
+        ('[part.s]\ntype = "JointSpring"', r"part.s: key 'joint' is missing"),
+        (
+            '[part.s]\ntype = "JointSpring"\njoint = "hinge"\nstifness = 3',
+            r"part.s.stifness: unknown key; did you mean stiffness",
+        ),
+        (
+            '[part.s]\ntype = "JointSpring"\njoint = "hinge"\nstiffness = -3',
+            r"part.s: JointSpring.stiffness must be at least 0",
+        ),
+        (
+            '[part.s]\ntype = "JointSpring"\njoint = "elbow"\nstiffness = 3',
+            r"part 's': unknown joint 'elbow'",
+        ),
+        (
+            '[part.m]\ntype = "JointActuator"\njoints = ["hinge"]\ncommand = "pid.u"',
+            r"part 'm' reads unknown signal 'pid.u'",
+        ),
+        ("[initial]\nq = { elbow = 1.0 }", r"unknown joint 'elbow'"),
+        ('[output]\nframes = ["tip"]', r"unknown frame 'tip'"),
+        ('[output]\nsignals = ["pid.u"]', r"unknown signal 'pid.u'"),
+        ('[[shape]]\ntype = "cone"', r"shape: expected a table with a type"),
+        ('[[frame]]\nname = "tip"\nbody = "rode"', r"unknown body 'rode'"),
+    ],
+)
+def test_mistakes_elsewhere_are_said(tmp_path, more, said):
+    with pytest.raises(ScenarioError, match=r"machine\.toml: .*" + said):
+        read_scenario(written(tmp_path, MINIMAL + more), KINDS)
+
+
+def test_two_parts_of_one_name_are_refused(tmp_path):
+    part = '[part.s]\ntype = "JointFriction"\njoint = "hinge"\n'
+    with pytest.raises(ScenarioError, match="not a TOML file"):
+        read_scenario(written(tmp_path, MINIMAL + part + part), KINDS)
+    with pytest.raises(ScenarioError, match="two parts are called 's'"):
+        other = part.replace("part", "controller")
+        read_scenario(written(tmp_path, MINIMAL + part + other), KINDS)
+
+
+def test_mechanisms_from_other_files(tmp_path):
+    (tmp_path / "arm.xml").write_text(Path("tests/data/dpend.xml").read_text())
+    text = '[simulation]\nt1 = 1.0\n[mechanism]\nmjcf = "arm.xml"\n'
+    scenario = read_scenario(written(tmp_path, text))
+    assert scenario.system.mechanism.nv == 2
+    with pytest.raises(ScenarioError, match="give the bodies, or one of"):
+        read_scenario(written(tmp_path, text + MINIMAL.partition("1.0")[2]))
