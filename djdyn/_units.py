@@ -3,12 +3,11 @@
 import dataclasses
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import Numbers
+from ._types import Numbers, known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +36,7 @@ def check_values(module: Any) -> None:
     """Raises where a parameter is not finite or outside its field's bounds."""
     for field in dataclasses.fields(module):
         converter, value = converter_of(field), getattr(module, field.name)
-        if converter is None or isinstance(value, jax.core.Tracer):
+        if converter is None or not known(value):
             continue
         value, what = np.asarray(value), f"{type(module).__name__}.{field.name}"
         unit = f" {converter.unit}" if converter.unit else ""

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._smooth import norm
-from ._types import Numbers, Scalar, Vec3, Vec6
+from ._types import Numbers, Scalar, Vec3, Vec6, known
 from .spatial import (
     Pose,
     identity_pose,
@@ -36,7 +36,7 @@ V = Float[Array, " nv"]
 def unit_vector(axis: Numbers | Sequence[Any]) -> Vec3:
     """Converter of an axis: any length but zero is taken, unit length is kept."""
     axis = jnp.asarray(axis, dtype=float)
-    if not isinstance(axis, jax.core.Tracer) and not np.any(axis):
+    if known(axis) and not np.any(axis):
         raise ValueError("a joint's axis must not be zero")
     return axis / norm(axis)
 

@@ -4,12 +4,11 @@ Topology is NumPy, worked out while tracing; numbers are JAX.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import Mat3, Mat6, Scalar, Vec3
+from ._types import Mat3, Mat6, Scalar, Vec3, known
 from ._units import si
 from .joints import AbstractJoint
 from .spatial import Pose, identity_pose, spatial_inertia
@@ -59,7 +58,7 @@ class Body(eqx.Module):
                     f"{getattr(self, field).shape}, expected {shape}"
                 )
         values = (self.mass, self.p_BC, self.I_BC, self.A_B)
-        if not any(isinstance(x, jax.core.Tracer) for x in values):
+        if known(*values):
             check_inertia(self.name, *(np.asarray(x, dtype=float) for x in values))
 
     @property
@@ -142,7 +141,7 @@ class Mechanism(eqx.Module):
                 raise ValueError(f"two frames are called {name!r}")
         for body in self.bodies:
             if body.name not in {b.parent for b in self.bodies} and body.joint.nv:
-                if not isinstance(body.mass, jax.core.Tracer) and body.mass == 0:
+                if known(body.mass) and body.mass == 0:
                     raise ValueError(
                         f"body {body.name!r}: the last of a chain needs mass"
                     )

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from ._types import Numbers
+from ._types import Numbers, known
 from ._units import converter_of
 from .mechanism import Body
 
@@ -232,8 +232,7 @@ def pack(model: PyTree, free: Sequence[Free | str]) -> dict[str, Array]:
     theta = {}
     for f in as_free(free):
         value = f.transform.outside(get(model, f.path))
-        concrete = not isinstance(value, jax.core.Tracer)
-        if concrete and not np.all(np.isfinite(value)):
+        if known(value) and not np.all(np.isfinite(value)):
             raise ValueError(
                 f"{f.path!r} = {get(model, f.path)} is not inside the domain of "
                 f"{type(f.transform).__name__}"

@@ -12,12 +12,12 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from ._types import Number, Numbers, Scalar
+from ._types import Number, Numbers, Scalar, known
 from .parameters import put
 from .part import AbstractSignalPart
 from .solvers import Integrator
 from .system import State, System
-from .trajectory import Trajectory
+from .trajectory import Trajectory, input_values
 
 
 Inputs = Mapping[str, Numbers | Callable[[Scalar], Array]]
@@ -85,7 +85,7 @@ def simulate(
         ledger,
         progress,
     )
-    if not isinstance(trajectory.ok, jax.core.Tracer) and not trajectory.ok:
+    if known(trajectory.ok) and not trajectory.ok:
         raise SimulationError(trajectory.failure(), trajectory)
     return trajectory
 
@@ -149,7 +149,7 @@ def rollout(
         dict(inputs or {}),
         None if jumps is None else jnp.asarray(jumps, float),
     )
-    if not isinstance(trajectory.ok, jax.core.Tracer) and not np.all(trajectory.ok):
+    if known(trajectory.ok) and not np.all(trajectory.ok):
         warnings.warn(trajectory.failure(), stacklevel=2)
     return trajectory
 
@@ -168,7 +168,7 @@ def check_state(system: System, y: State) -> None:
         name = jax.tree_util.keystr(path).lstrip(".")
         if x.shape != z.shape:
             raise ValueError(f"initial {name} has shape {x.shape}, expected {z.shape}")
-        if not isinstance(x, jax.core.Tracer) and not np.all(np.isfinite(x)):
+        if known(x) and not np.all(np.isfinite(x)):
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
 
 
@@ -187,11 +187,11 @@ def _times(t0, t1, saveat, control_period) -> Float[Array, " n"]:
     if isinstance(saveat, int):
         return jnp.linspace(t0, t1, saveat)
     times = jnp.asarray(saveat, float)
-    if not isinstance(times, jax.core.Tracer):
-        known = np.asarray(times)
-        if known.ndim != 1 or np.any(np.diff(known) <= 0):
+    if known(times):
+        saved = np.asarray(times)
+        if saved.ndim != 1 or np.any(np.diff(saved) <= 0):
             raise ValueError("save times must increase")
-        if known[0] < t0 or known[-1] > t1:
+        if saved[0] < t0 or saved[-1] > t1:
             raise ValueError(f"save times must lie between {t0} and {t1} s")
     return times
 
@@ -205,10 +205,8 @@ class _Field(eqx.Module):
     unravel: Callable[[Array], PyTree] = eqx.field(static=True)
     ledger: bool = eqx.field(static=True)
 
-    def input_values(self, t: Scalar) -> dict[str, Array]:
-        return {
-            k: x(t) if callable(x) else jnp.asarray(x) for k, x in self.inputs.items()
-        }
+    def input_values(self, t: Scalar) -> dict[str, Any]:
+        return input_values(self.inputs, t)
 
     def __call__(self, t: Scalar, flat: Float[Array, " n"]) -> Float[Array, " n"]:
         y, _ = self.unravel(flat)
@@ -286,17 +284,28 @@ def _solve(
 
 @eqx.filter_jit
 def _solve_batch(
-    system: System, y0: State, lanes: dict[str, Array], axes: PyTree, times, *how
+    system: System,
+    y0: State,
+    lanes: dict[str, Array],
+    axes: PyTree,
+    times: Float[Array, " n"],
+    span: tuple[float, float],
+    integrator: Integrator,
+    control_period: Number | None,
+    inputs: dict[str, Any],
+    jumps: Array | None,
 ) -> Trajectory:
+    how = (span, integrator, control_period, inputs, jumps, False, False)
+
     def lane(y0: State, values: dict[str, Array]) -> Trajectory:
-        trajectory = _solve(put(system, values), y0, times, *how, False, False)
+        trajectory = _solve(put(system, values), y0, times, *how)
         return eqx.tree_at(lambda x: (x.system, x.t), trajectory, (None, None))
 
     trajectory = jax.vmap(lane, in_axes=(axes, 0))(y0, lanes)
     return eqx.tree_at(
         lambda x: (x.system, x.t, x.lanes, x.inputs),
         trajectory,
-        (system, times, lanes, how[3]),
+        (system, times, lanes, inputs),
         is_leaf=lambda x: x is None,
     )
 

@@ -1,6 +1,6 @@
 """What a simulation gives: states at times, and everything that follows from them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +181,8 @@ def save_dataset(data: xr.Dataset, path: str | Path) -> None:
     if path.suffix == ".nc":
         data.to_netcdf(path, engine="h5netcdf", invalid_netcdf=False)
     elif path.suffix == ".npz":
-        np.savez_compressed(path, time=data.time, **{k: data[k].values for k in data})
+        series: Any = {str(name): values.values for name, values in data.items()}
+        np.savez_compressed(path, time=data.time, **series)
     else:
         raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
 
@@ -201,6 +202,11 @@ def load_dataset(path: str | Path) -> xr.Dataset:
                 dims[axis] = "time"
                 data[name] = (dims, file[name])
         return xr.Dataset(data, coords={"time": ("time", time, {"units": "s"})})
+
+
+def input_values(inputs: Mapping[str, Any], t: Scalar) -> dict[str, Any]:
+    """Inputs at a time: functions are called, the rest are constants."""
+    return {k: x(t) if callable(x) else jnp.asarray(x) for k, x in inputs.items()}
 
 
 class _Query(eqx.Module):
@@ -232,7 +238,7 @@ def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
     inputs = trajectory.inputs
 
     def once(values: dict, t: Scalar, y: State, held: dict) -> PyTree:
-        given = {k: x(t) if callable(x) else jnp.asarray(x) for k, x in inputs.items()}
+        given = input_values(inputs, t)
         return fn(put(trajectory.system, values).at(t, y, given, held))
 
     over_time = jax.vmap(once, in_axes=(None, 0, 0, 0))

@@ -20,8 +20,14 @@ from djdyn._units import si
 from djdyn.parts import ExternalWrench, JointForce
 from djdyn.spatial import Pose, quat_log, quat_to_rotation, rotation_z
 
-from .boom_tables import DOUBLE_PENDULUM, PRISMATIC, REVOLUTE, TURNING_SLIDE
-from .boom_tables import crane, links
+from .boom_tables import (
+    DOUBLE_PENDULUM,
+    PRISMATIC,
+    REVOLUTE,
+    TURNING_SLIDE,
+    crane,
+    links,
+)
 from .study import Study
 
 
@@ -240,7 +246,10 @@ def run_double_pendulum(study: Study) -> None:
     energy = GRAVITY * ((m1 + m2) * l1 + m2 * l2) * (1 - np.cos(SWING))
     ledger(study, "v18", trajectory, energy)
     study.series("v18", trajectory)
-    sums = np.cos(2 * np.pi * t[:, None] / spheres) @ [[0.0904, -0.1963], [0.9096, 1.1963]]
+    sums = np.cos(2 * np.pi * t[:, None] / spheres) @ [
+        [0.0904, -0.1963],
+        [0.9096, 1.1963],
+    ]
     shown = t <= 30.0
     study.report.plot(
         "V18: double pendulum, angles from the vertical",

@@ -39,8 +39,9 @@ def assert_gradient(
     d = random_direction(theta, seed)
     move = lambda s: jax.tree.map(lambda x, dx: x + s * dx, theta, d)
 
-    value, gradient = jax.jit(loss), jax.jit(jax.grad(loss))
-    along = jax.jit(lambda x: jax.jvp(forward or loss, (x,), (d,))[1])
+    value = jax.jit(loss)  # traced once
+    gradient = jax.jit(jax.grad(value))
+    along = jax.jit(lambda x: jax.jvp(forward or value, (x,), (d,))[1])
 
     products = jax.tree.map(jnp.vdot, gradient(theta), d)
     reverse, tangent = sum(jax.tree.leaves(products)), along(theta)

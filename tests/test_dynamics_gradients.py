@@ -109,7 +109,7 @@ def gradients():
     still = (mechanism, mechanism.q0(), zero, zero, jnp.asarray(0.0))
     flat, unflatten = jax.flatten_util.ravel_pytree(moving)
     points, basis = stack([moving, still]), jax.vmap(unflatten)(jnp.eye(flat.size))
-    f = lambda theta: loss(theta, weights)
+    f = jax.jit(lambda theta: loss(theta, weights))  # traced once for all three
     along = lambda theta, e: jax.jvp(f, (theta,), (e,))[1]
     along_each = quick_jit(jax.vmap(jax.vmap(along, (None, 0)), (0, None)))
     reverse = quick_jit(jax.vmap(jax.grad(f)))(points)

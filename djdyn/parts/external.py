@@ -14,7 +14,7 @@ from ..spatial import Pose
 from ..timefunctions import Constant
 
 
-def as_time_function(x: Any) -> Callable[[Scalar], Array]:
+def as_time_function(x: Any) -> Any:
     """Numbers become constants."""
     return x if callable(x) else Constant(x)
 

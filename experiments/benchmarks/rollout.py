@@ -4,9 +4,12 @@ All engines step the same arm by semi-implicit Euler at 1 ms in double precision
 must agree on where it ends before they are timed. Figures are the best of several runs.
 """
 
+import importlib
+import os
 import time
 from collections.abc import Callable
 from importlib import resources
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -40,8 +43,7 @@ def build() -> djdyn.System:
     return djdyn.System(arm, {"motors": motors}, {"torque": jnp.array(TORQUES)})
 
 
-@eqx.filter_jit
-def ends(system: djdyn.System, q0: jax.Array) -> jax.Array:
+def _ends(system: djdyn.System, q0: jax.Array) -> jax.Array:
     """Final coordinates from a batch of starts."""
     v0 = jnp.broadcast_to(jnp.array(V0), q0.shape)
     trajectory = djdyn.rollout(
@@ -55,15 +57,18 @@ def ends(system: djdyn.System, q0: jax.Array) -> jax.Array:
     return trajectory.y.q[:, -1]
 
 
-@eqx.filter_jit
-def gradients(system: djdyn.System, q0: jax.Array) -> jax.Array:
+def _gradients(system: djdyn.System, q0: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Of the sum of all final coordinates squared, to the torques and the starts."""
 
     def loss(free):
         torque, q0 = free
-        return jnp.sum(ends(djdyn.put(system, {"torque": torque}), q0) ** 2)
+        return jnp.sum(_ends(djdyn.put(system, {"torque": torque}), q0) ** 2)
 
     return jax.grad(loss)((system.inputs["torque"], q0))
+
+
+ends: Any = eqx.filter_jit(_ends)
+gradients: Any = eqx.filter_jit(_gradients)
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -79,12 +84,10 @@ def seconds(call: Callable[[], object]) -> float:
 def mujoco_ends(batch: int) -> Callable[[], np.ndarray] | None:
     """The same by MuJoCo's threaded rollout, if it is installed."""
     try:
-        import mujoco
-        from mujoco import rollout
+        mujoco: Any = importlib.import_module("mujoco")
+        rollout: Any = importlib.import_module("mujoco.rollout")
     except ImportError:
         return None
-    import os
-
     model = mujoco.MjModel.from_xml_string(model_text())
     threads = os.cpu_count() or 1
     datas = [mujoco.MjData(model) for _ in range(threads)]
