@@ -139,9 +139,10 @@ class Mechanism(eqx.Module):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two frames are called {name!r}")
-        for body in self.bodies:
-            if body.name not in {b.parent for b in self.bodies} and body.joint.nv:
-                if known(body.mass) and body.mass == 0:
+        if all(known(body.mass) for body in self.bodies):
+            heavy = np.array([False, *(bool(body.mass > 0) for body in self.bodies)])
+            for body, carried in zip(self.bodies, self.supports.T[1:], strict=True):
+                if body.joint.nv and not np.any(heavy & carried):
                     raise ValueError(
                         f"body {body.name!r}: the last of a chain needs mass"
                     )

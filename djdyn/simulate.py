@@ -40,8 +40,8 @@ def simulate(
     saveat: Numbers = 201,
     solver: str = "tsit5",
     dt: Number | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
+    rtol: Numbers = 1e-8,
+    atol: Numbers = 1e-8,
     control_period: Number | None = None,
     inputs: Inputs | None = None,
     jumps: Numbers | None = None,
@@ -69,7 +69,7 @@ def simulate(
     blew up and keeps what was reached. Inside `jit`, `grad` or `vmap` nothing is
     raised: look at `trajectory.ok`.
     """
-    integrator = Integrator(solver, dt, rtol, atol, max_steps, adjoint)
+    integrator = Integrator(solver, _float(dt), rtol, atol, max_steps, adjoint)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)
     times = _times(t0, t1, saveat, control_period)
@@ -79,7 +79,7 @@ def simulate(
         times,
         (float(t0), float(t1)),
         integrator,
-        control_period,
+        _float(control_period),
         dict(inputs or {}),
         None if jumps is None else jnp.asarray(jumps, float),
         ledger,
@@ -100,8 +100,8 @@ def rollout(
     saveat: Numbers = 201,
     solver: str = "tsit5",
     dt: Number | None = None,
-    rtol: float = 1e-8,
-    atol: float = 1e-8,
+    rtol: Numbers = 1e-8,
+    atol: Numbers = 1e-8,
     control_period: Number | None = None,
     inputs: Inputs | None = None,
     jumps: Numbers | None = None,
@@ -118,7 +118,7 @@ def rollout(
     The others are those of `simulate`. A lane that diverges is reported by a warning
     and in `trajectory.ok`; the other lanes are not touched by it.
     """
-    integrator = Integrator(solver, dt, rtol, atol, max_steps, adjoint)
+    integrator = Integrator(solver, _float(dt), rtol, atol, max_steps, adjoint)
     y0 = system.initial_state() if initial_state is None else initial_state
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
     one = jax.eval_shape(lambda: system.initial_state())
@@ -145,13 +145,17 @@ def rollout(
         _times(t0, t1, saveat, control_period),
         (float(t0), float(t1)),
         integrator,
-        control_period,
+        _float(control_period),
         dict(inputs or {}),
         None if jumps is None else jnp.asarray(jumps, float),
     )
     if known(trajectory.ok) and not np.all(trajectory.ok):
         warnings.warn(trajectory.failure(), stacklevel=2)
     return trajectory
+
+
+def _float(x: Number | None) -> float | None:
+    return None if x is None else float(x)
 
 
 def check_state(system: System, y: State) -> None:
@@ -236,7 +240,7 @@ def _solve(
     times: Float[Array, " n"],
     span: tuple[float, float],
     integrator: Integrator,
-    control_period: Number | None,
+    control_period: float | None,
     inputs: dict[str, Any],
     jumps: Array | None,
     ledger: bool,
@@ -291,7 +295,7 @@ def _solve_batch(
     times: Float[Array, " n"],
     span: tuple[float, float],
     integrator: Integrator,
-    control_period: Number | None,
+    control_period: float | None,
     inputs: dict[str, Any],
     jumps: Array | None,
 ) -> Trajectory:

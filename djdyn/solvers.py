@@ -1,14 +1,15 @@
 """Solvers by name: all numerical choices, no physics."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import diffrax as dfx
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Number
+from ._types import Scalar
+from ._units import si
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -74,18 +75,20 @@ ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
 FIXED_ONLY = ("rk4", "semi_implicit")
 
 
-@dataclasses.dataclass(frozen=True)
-class Integrator:
-    """How a system is integrated. With `dt` the steps are fixed, else adaptive."""
+class Integrator(eqx.Module):
+    """How a system is integrated. With `dt` the steps are fixed, else adaptive.
 
-    solver: str = "tsit5"
-    dt: Number | None = None
-    rtol: Number = 1e-8
-    atol: Number = 1e-8
-    max_steps: int = 16384
-    adjoint: str = "reverse"
+    The tolerances are arrays: changing them compiles nothing anew.
+    """
 
-    def __post_init__(self):
+    solver: str = eqx.field(static=True)
+    dt: float | None = eqx.field(static=True)
+    rtol: Scalar = eqx.field(converter=si("1"))
+    atol: Scalar = eqx.field(converter=si(""))
+    max_steps: int = eqx.field(static=True)
+    adjoint: str = eqx.field(static=True)
+
+    def __check_init__(self):
         for what, value, table in (
             ("solver", self.solver, SOLVERS),
             ("adjoint", self.adjoint, ADJOINTS),

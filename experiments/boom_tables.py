@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 import djdyn
 from djdyn.io import DHLink, dh_initial_q, from_dh
-from djdyn.spatial import pose_rpy
+from djdyn.spatial import Pose, identity_pose, pose_rpy
 
 from . import tables
 
@@ -65,12 +64,44 @@ def crane(case: str) -> tuple[djdyn.Mechanism, Float[Array, " nq"]]:
 def lock(
     mechanism: djdyn.Mechanism, q: Float[Array, " nq"], free: Sequence[str]
 ) -> djdyn.Mechanism:
-    """The mechanism with all joints but the free ones rigid at their places in `q`."""
-    bodies = []
+    """The mechanism with all joints but the free ones rigid at their places in `q`.
+
+    What is rigidly joined becomes one body, so that a locked machine is a small one;
+    what is rigid on the world is left out. All numbers may be traced.
+    """
+    places = {"world": ("world", identity_pose())}  # by body: the one it is part of
+    joints: dict[str, tuple[djdyn.Body, str, Pose]] = {}
+    lumps: dict[str, list[tuple[Pose, djdyn.Body]]] = {"world": []}
     for body in mechanism.bodies:
-        if body.name not in free:
-            X_JM = body.joint.pose(q[mechanism.q_slice(body.name)], jnp.zeros(()))
-            rigid = (djdyn.Fixed(), body.X_PJ @ X_JM)
-            body = eqx.tree_at(lambda b: (b.joint, b.X_PJ), body, rigid)
-        bodies.append(body)
-    return djdyn.Mechanism(tuple(bodies), mechanism.frames, mechanism.gravity_W)
+        whole, X_HP = places[body.parent]
+        X_HJ = X_HP @ body.X_PJ
+        if body.name in free:
+            joints[body.name] = (body, whole, X_HJ)
+            places[body.name], lumps[body.name] = (body.name, identity_pose()), []
+        else:
+            X_JB = body.joint.pose(q[mechanism.q_slice(body.name)], jnp.zeros(()))
+            places[body.name] = (whole, X_HJ @ X_JB)
+        whole, X_HB = places[body.name]
+        lumps[whole].append((X_HB, body))
+    bodies = [
+        djdyn.Body(name, parent, body.joint, *together(lumps[name]), X_HJ)
+        for name, (body, parent, X_HJ) in joints.items()
+    ]
+    frames = []
+    for frame in mechanism.frames:
+        whole, X_HB = places[frame.body]
+        frames.append(djdyn.Frame(frame.name, whole, X_HB @ frame.X_BF))
+    return djdyn.Mechanism(tuple(bodies), tuple(frames), mechanism.gravity_W)
+
+
+def together(lumps: Sequence[tuple[Pose, djdyn.Body]]) -> tuple[Array, Array, Array]:
+    """Mass, centre and inertia about it of bodies at given poses."""
+    mass = jnp.stack([body.mass for _, body in lumps])
+    centres = jnp.stack([X_HB.act(body.p_BC) for X_HB, body in lumps])
+    total = jnp.sum(mass)
+    centre = mass @ centres / total
+    inertia = jnp.zeros((3, 3))
+    for (X_HB, body), p in zip(lumps, centres - centre[None], strict=True):
+        inertia += X_HB.R @ body.I_BC @ X_HB.R.T
+        inertia += body.mass * (p @ p * jnp.eye(3) - jnp.outer(p, p))
+    return total, centre, inertia

@@ -60,3 +60,14 @@ def test_what_is_not_finite_is_named(pendulum):
     )
     assert check.blame == "not finite"
     assert "torque[0]" in check.verdict()
+
+
+def test_slopes_stand_beside_the_names_of_their_parameters(pendulum):
+    def weighted(system, simulate):
+        del simulate
+        return 3 * system.inputs["torque"][0] + 5 * system.mechanism.gravity_W[2]
+
+    check = djdyn.check_gradient(weighted, pendulum, ["torque", "gravity_W"])
+    slopes = dict(zip(check.paths, check.reverse, strict=True))
+    assert jnp.allclose(slopes["torque[0]"], 3.0)
+    assert jnp.allclose(slopes["gravity_W[2]"], 5.0)

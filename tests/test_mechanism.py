@@ -104,6 +104,11 @@ def test_inertia_that_no_body_has_is_refused(values, sentence):
         ([body("a")], [Frame("f", "b")], "'f' is on unknown body 'b'"),
         ([body("a")], [Frame("a", "a")], "two frames are called 'a'"),
         ([Body("a", "world", Revolute(), 0.0)], [], "last of a chain needs mass"),
+        (
+            [Body("a", "world", Revolute(), 0.0), Body("b", "a", Fixed(), 0.0)],
+            [],
+            "'a': the last of a chain needs mass",
+        ),
     ],
 )
 def test_wrong_structure_is_refused(bodies, frames, sentence):

@@ -37,7 +37,7 @@ def from_mjcf(
     """
     mujoco = import_mujoco()
     text = _text(text_or_path)
-    if ET.fromstring(text).tag == "robot":
+    if _parse(text).tag == "robot":
         raise ValueError("this is a URDF file: read it with `from_urdf`")
     if os.fspath(text_or_path) == text:
         model = mujoco.MjModel.from_xml_string(text)
@@ -60,7 +60,7 @@ def from_urdf(
     - `ignore`: kinds of things to read the model without, such as `("limit",)`.
     """
     mujoco = import_mujoco()
-    robot = ET.fromstring(_text(path_or_text))
+    robot = _parse(_text(path_or_text))
     if robot.tag != "robot":
         raise ValueError(f"a URDF file opens with <robot>, this one with <{robot.tag}>")
     found = []
@@ -184,4 +184,11 @@ def _gravity(model: Any) -> np.ndarray:
 def _text(text_or_path: str | os.PathLike) -> str:
     if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("<"):
         return text_or_path
-    return Path(text_or_path).read_text()
+    return Path(text_or_path).read_text(encoding="utf-8")
+
+
+def _parse(text: str) -> ET.Element:
+    try:
+        return ET.fromstring(text)
+    except ET.ParseError as error:
+        raise ValueError(f"the file is not well-formed XML: {error}") from error

@@ -50,6 +50,7 @@ def refuse(found: Iterable[tuple[str, str]], ignore: Sequence[str]) -> None:
     - `found`: pairs of a kind and the name of what has it.
     - `ignore`: kinds to leave out.
     """
+    ignore = (ignore,) if isinstance(ignore, str) else ignore
     for kind in ignore:
         if kind not in KINDS:
             raise ValueError(
@@ -83,10 +84,9 @@ def _disabled(model: Any, *flags: str) -> bool:
     return any(model.opt.disableflags & int(bit) for bit in bits)
 
 
-def _any(model: Any, *fields: str) -> np.ndarray:
-    """Rows in which a field is not zero; those of another MuJoCo version are."""
-    columns = [getattr(model, field) for field in fields if hasattr(model, field)]
-    return np.any([np.any(np.atleast_2d(x.T) != 0, axis=0) for x in columns], axis=0)
+def _acts(model: Any, i: int, *fields: str) -> bool:
+    """Whether row `i` of a field is not zero; one of another MuJoCo version is."""
+    return any(np.any(getattr(model, f)[i]) for f in fields if hasattr(model, f))
 
 
 def name_of(model: Any, kind: str, i: SupportsInt) -> str:
@@ -96,25 +96,25 @@ def name_of(model: Any, kind: str, i: SupportsInt) -> str:
 
 
 def _joints(model: Any) -> Iterator[tuple[str, str]]:
-    joint = lambda i: name_of(model, "joint", i)
-    of_speed = lambda rows: [joint(model.dof_jntid[i]) for i in np.flatnonzero(rows)]
-    of_joint = lambda rows: [joint(i) for i in np.flatnonzero(rows)]
-    if not _disabled(model, "DAMPER", "PASSIVE"):
-        for name in of_speed(_any(model, "dof_damping", "dof_dampingpoly")):
+    dampers = not _disabled(model, "DAMPER", "PASSIVE")
+    friction = not _disabled(model, "CONSTRAINT", "FRICTIONLOSS")
+    for i in range(model.nv):
+        name = name_of(model, "joint", model.dof_jntid[i])
+        if dampers and _acts(model, i, "dof_damping", "dof_dampingpoly"):
             yield "damping", name
-    if not _disabled(model, "SPRING", "PASSIVE"):
-        for name in of_joint(_any(model, "jnt_stiffness", "jnt_stiffnesspoly")):
-            yield "stiffness", name
-    for name in of_speed(_any(model, "dof_armature")):
-        yield "armature", name
-    if not _disabled(model, "CONSTRAINT", "FRICTIONLOSS"):
-        for name in of_speed(_any(model, "dof_frictionloss")):
+        if friction and model.dof_frictionloss[i]:
             yield "frictionloss", name
-    if not _disabled(model, "CONSTRAINT", "LIMIT"):
-        for name in of_joint(model.jnt_limited):
+        if model.dof_armature[i]:
+            yield "armature", name
+    springs = not _disabled(model, "SPRING", "PASSIVE")
+    limits = not _disabled(model, "CONSTRAINT", "LIMIT")
+    for i in range(model.njnt):
+        name = name_of(model, "joint", i)
+        if springs and _acts(model, i, "jnt_stiffness", "jnt_stiffnesspoly"):
+            yield "stiffness", name
+        if limits and model.jnt_limited[i]:
             yield "limit", name
-    if not _disabled(model, "ACTUATION"):
-        for name in of_joint(model.jnt_actfrclimited):
+        if model.jnt_actfrclimited[i] and not _disabled(model, "ACTUATION"):
             yield "saturation", name
 
 
@@ -122,9 +122,9 @@ def _actuators(model: Any) -> Iterator[tuple[str, str]]:
     """All but a torque or force on a hinge or slide: that is what `tau` is."""
     for i in range(len(model.actuator_trntype)):
         name = name_of(model, "actuator", i)
-        if _any(model, "actuator_armature")[i]:
+        if _acts(model, i, "actuator_armature"):
             yield "armature", name
-        if _any(model, "actuator_damping", "actuator_dampingpoly")[i]:
+        if _acts(model, i, "actuator_damping", "actuator_dampingpoly"):
             yield "damping", name
         group = int(model.actuator_group[i])
         off = 0 <= group < 31 and model.opt.disableactuator & (1 << group)
@@ -157,20 +157,17 @@ def _is_motor(model: Any, i: int) -> bool:
 
 
 def _constraints(model: Any) -> Iterator[tuple[str, str]]:
+    tendon = {"tendon_armature"}
+    if not _disabled(model, "SPRING", "PASSIVE"):
+        tendon |= {"tendon_stiffness", "tendon_stiffnesspoly"}
+    if not _disabled(model, "DAMPER", "PASSIVE"):
+        tendon |= {"tendon_damping", "tendon_dampingpoly"}
+    if not _disabled(model, "CONSTRAINT", "FRICTIONLOSS"):
+        tendon |= {"tendon_frictionloss"}
+    if not _disabled(model, "CONSTRAINT", "LIMIT"):
+        tendon |= {"tendon_limited"}
     for i in range(model.ntendon):
-        springs = _any(model, "tendon_stiffness", "tendon_stiffnesspoly")[i]
-        dampers = _any(model, "tendon_damping", "tendon_dampingpoly")[i]
-        acts = (
-            (springs and not _disabled(model, "SPRING", "PASSIVE"))
-            or (dampers and not _disabled(model, "DAMPER", "PASSIVE"))
-            or _any(model, "tendon_armature")[i]
-            or (
-                _any(model, "tendon_frictionloss")[i]
-                and not _disabled(model, "CONSTRAINT", "FRICTIONLOSS")
-            )
-            or (model.tendon_limited[i] and not _disabled(model, "CONSTRAINT", "LIMIT"))
-        )
-        if acts:
+        if _acts(model, i, *tendon):
             yield "tendon", name_of(model, "tendon", i)
     if not _disabled(model, "CONSTRAINT", "EQUALITY"):
         for i in np.flatnonzero(model.eq_active0):
@@ -212,7 +209,7 @@ def _bodies_and_medium(model: Any) -> Iterator[tuple[str, str]]:
     for i in np.flatnonzero(model.body_mocapid >= 0):
         yield "mocap", name_of(model, "body", i)
     for i in range(model.nflex):
-        yield "flex", name_of(model, "flex", i) if hasattr(model, "flex") else str(i)
+        yield "flex", f"flex number {i}"
     for i in range(model.nplugin):
         yield "plugin", f"plugin number {i}"
     sleep = getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", 0)

@@ -312,6 +312,23 @@ def test_neighbours_that_mujoco_never_lets_touch_are_no_contact():
         from_mjcf(far)
 
 
+def test_excluded_bodies_do_not_touch():
+    link = '<body name="{}" pos="0 0 1"><joint/><geom size="0.1"/>{}</body>'
+    chain = link.format("a", link.format("b", link.format("c", "")))
+    text = "<mujoco><worldbody>{}</worldbody>{}</mujoco>"
+    with pytest.raises(ValueError, match="geom number 0 on body 'a', geom number 2 on"):
+        from_mjcf(text.format(chain, ""))
+    apart = '<contact><exclude body1="a" body2="c"/></contact>'
+    assert from_mjcf(text.format(chain, apart)).nv == 3
+    flag = '<option><flag filterparent="disable"/></option>'
+    with pytest.raises(ValueError, match="geom number 1 on body 'b'"):
+        from_mjcf(text.format(chain, apart + flag))
+
+
+def test_one_kind_needs_no_tuple():
+    assert from_mjcf(model(joint='damping="0.1"'), ignore="damping").nv == 2
+
+
 def test_only_kinds_that_exist_can_be_ignored():
     with pytest.raises(ValueError, match="cannot ignore 'friction'; what can be"):
         from_mjcf(model(), ignore=("friction",))
@@ -338,6 +355,11 @@ def test_missing_mujoco_is_asked_for(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ImportError, match=r"pip install djdyn\[formats\]"):
         from_mjcf(model())
+
+
+def test_broken_text_is_said_to_be_so():
+    with pytest.raises(ValueError, match="not well-formed XML: mismatched tag"):
+        from_mjcf("<mujoco><worldbody></mujoco>")
 
 
 def test_missing_file_is_named():
