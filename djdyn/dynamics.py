@@ -28,7 +28,7 @@ from .spatial import cross, cross_wrench, shift_twist, shift_wrench, skew
 
 Wrenches = Float[Array, "bodies 6"]
 Method = Literal["projection", "recursion"]
-RECURSION_FROM = 40  # bodies; measured, see docs/speed.md
+RECURSION_FROM = 7  # bodies; measured, see docs/speed.md
 
 
 def inertias(world: World) -> Float[Array, "bodies 6 6"]:

@@ -156,10 +156,11 @@ class Trajectory(eqx.Module):
                 {"units": unit} if unit else {},
             )
 
-        for joint in self.system.mechanism.joint_names:
-            if self.q(joint).shape[-1]:
-                add(f"{joint}.q", self.q(joint))
-                add(f"{joint}.v", self.v(joint))
+        mechanism, q, v = self.system.mechanism, *map(np.asarray, (self.y.q, self.y.v))
+        for joint, body in zip(mechanism.joint_names, mechanism.bodies, strict=True):
+            if body.joint.nq:
+                add(f"{joint}.q", q[..., mechanism.q_slice(joint)])
+                add(f"{joint}.v", v[..., mechanism.v_slice(joint)])
         for name, value in self.map(_Query("signals")).items():
             add(name, value)
         for name, value in derived.items():
@@ -248,6 +249,7 @@ def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
     return over_lanes(trajectory.lanes, trajectory.t, trajectory.y, trajectory.held)
 
 
+@eqx.filter_jit
 def audit(system: System, trajectory: Trajectory) -> Float[Array, " n"]:
     r"""Residual of the energy ledger over time, J.
 

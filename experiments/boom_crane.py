@@ -82,7 +82,7 @@ def run(study: Study) -> None:
             stops.run_active_stop(study, big.result())
         with study.stage("gradient through the impact"):
             if check is not None:
-                gradient.run_gradient(study, check.result())
+                gradient.run_gradient(study, *check.result())
     beside_the_print(study)
 
 

@@ -61,24 +61,27 @@ def edges() -> Float[np.ndarray, "2"]:
         weight = first * GRAVITY * np.cos(LOWER - depth)
         return speed, (weight - push) / inertia
 
-    through = lambda t, y: y[0] - SOFT
-    through.terminal = True
-    how = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-16}
     after = scipy.integrate.solve_ivp(
-        rate, (0.0, 1e-3), (0.0, -TOUCH_RATE), events=through, **how
+        rate,
+        (0.0, 2 * SOFT / -TOUCH_RATE),
+        (0.0, -TOUCH_RATE),
+        method="DOP853",
+        events=lambda t, y: y[0] - SOFT,
+        rtol=1e-13,
+        atol=1e-16,
     )
-    return TOUCH + np.array([0.0, after.t[-1]])
+    return TOUCH + np.array([0.0, after.t_events[0][0]])
 
 
-def impact_gradient(study: Study) -> GradientCheck:
+def impact_gradient(study: Study) -> tuple[GradientCheck, djdyn.System]:
     """How the depth of the impact depends on the stop and on the masses."""
     system = study.customise(build(width=SOFT))
     free = ["stop.stiffness", "stop.damping", *(f"{name}.mass" for name in NAMES[1:])]
-    finer = {"rtol": 1e-13, "atol": 1e-13}
-    return djdyn.check_gradient(Impact(edges()), system, free, tight=finer)
+    check = djdyn.check_gradient(Impact(edges()), system, free, tight=1e-13)
+    return check, system
 
 
-def run_gradient(study: Study, check: GradientCheck) -> None:
+def run_gradient(study: Study, check: GradientCheck, system: djdyn.System) -> None:
     study.metric(
         "boom_crane.gradient_error",
         check.difference_error,
@@ -86,7 +89,6 @@ def run_gradient(study: Study, check: GradientCheck) -> None:
         1e-6,
         note="V24, angle 20 ms after the touch",
     )
-    system = study.customise(build(width=SOFT))
     percent = [
         float(djdyn.get(system, path)) * slope * 1e4
         for path, slope in zip(check.paths, check.reverse, strict=True)

@@ -12,7 +12,7 @@ from controllers import JointPID, Reference
 from djdyn.parts import JointActuator, JointStop
 from djdyn.view import Scene
 
-from .boom_joints import CLOSED, GRAVITY, TIGHT, ledger
+from .boom_joints import CLOSED, GRAVITY, TIGHT, ledger, states
 from .boom_tables import PALFINGER, crane, links, lock
 from .study import Study
 
@@ -128,7 +128,7 @@ def fall(system: djdyn.System) -> djdyn.Trajectory:
 def run_passive_stop(study: Study) -> djdyn.Trajectory:
     """The other joints rigid: one equation by hand to compare with."""
     trajectory = fall(study.customise(build()))
-    t, angle = np.asarray(trajectory.t), np.asarray(trajectory.y.q[:, 0])
+    t, (angle, rate) = np.asarray(trajectory.t), np.hstack(states(trajectory)).T
     at = lambda time: int(np.searchsorted(t, time - 1e-9))
     first, _ = boom()
     sag = lambda q: STIFFNESS * (LOWER - q) - first * GRAVITY * np.cos(q)
@@ -152,7 +152,7 @@ def run_passive_stop(study: Study) -> djdyn.Trajectory:
         )
     study.metric(
         "boom_crane.v24.touch_rate",
-        trajectory.y.v[at(TOUCH), 0],
+        rate[at(TOUCH)],
         TOUCH_RATE,
         CLOSED * abs(TOUCH_RATE),
         unit="rad/s",
@@ -169,7 +169,7 @@ def run_held(
     """The other joints held by their controllers, as in the print."""
     study.metric(
         "boom_crane.v24.controlled_angle_10s",
-        trajectory.q("link2")[-1, 0],
+        states(trajectory)[0][-1, 1],
         -0.7868015,
         1e-6,
         unit="rad",

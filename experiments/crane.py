@@ -8,6 +8,7 @@ chosen, and so are the reference series.)
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from controllers import JointPID, Reference
 from djdyn import dynamics
 from djdyn.parts import JointActuator, JointSpring
 from djdyn.spatial import Pose, rotation_x, rotation_z, translation
+from djdyn.system import Instant
 from djdyn.timefunctions import Moves
 from djdyn.view import Scene
 
@@ -131,16 +133,23 @@ def start(system: djdyn.System) -> djdyn.State:
     return system.initial_state(q={joint: parked[i] for i, joint in enumerate(JOINTS)})
 
 
-def bearing_loads(now: djdyn.system.Instant) -> tuple[Array, Array, Array]:
-    """The five loads on the king in its own axes and in the vessel's, and by recursion.
+def observe(now: Instant) -> dict[str, Any]:
+    """What the study looks at: loads on the king, energy, and where the bodies are.
 
-    The last is an independent calculation, by Newton and Euler.
+    The five loads are in the axes of the king (frame 2) and of the vessel (frame 1);
+    `recursive` is an independent calculation of the former, by Newton and Euler.
     """
     rho = now.constraint_force("king", jnp.asarray(BEARING))
     (angle,), _ = now.world.joint("king")
-    R = rotation_z(angle)
-    rho_1 = jnp.concatenate([R[:2, :2] @ rho[:2], R @ rho[2:]])
-    return rho, rho_1, now.reaction("king")[np.array([0, 1, 3, 4, 5])]
+    R_12 = rotation_z(angle)
+    return {
+        "loads": rho,
+        "loads_vessel": jnp.concatenate([R_12[:2, :2] @ rho[:2], R_12 @ rho[2:]]),
+        "recursive": now.reaction("king")[np.array([0, 1, 3, 4, 5])],
+        "energy": now.energy(),
+        "wanted": now.signals["reference.value"],
+        "X_WB": now.world.X_WB,
+    }
 
 
 def peak_moment(system: djdyn.System, simulate, t1: float = 5.0) -> Array:
@@ -173,8 +182,7 @@ def end_of_scenario(theta: Float[Array, "8"]) -> Float[Array, "11"]:
         jumps=moves().breaks,
         adjoint="forward",
     )
-    rho = trajectory.map(bearing_loads)[0][0]
-    return jnp.concatenate([trajectory.y.q[0], rho])
+    return jnp.concatenate([trajectory.y.q[0], trajectory.map(observe)["loads"][0]])
 
 
 def run(study: Study) -> None:
@@ -187,17 +195,16 @@ def run(study: Study) -> None:
     )
     with study.stage("fixtures"):
         worst = fixtures(study)
-    trajectories, residuals = {}, []
+    seen, residuals = {}, []
     for name, gravity, checked in (("A", GRAVITY, 20.0), ("B", 0.0, 50.0)):
         with study.stage(f"scenario {name}"):
             t1 = min(checked, 20.0) if study.quick else 50.0
-            trajectory, loads = scenario(study, name, gravity, t1, checked)
-            trajectories[name] = trajectory
-            worst = max(worst, float(jnp.max(jnp.abs(loads[0] - loads[2]))))
-            residual = djdyn.audit(trajectory.system, trajectory)
-            energy = trajectory.energy()
-            scale = max(float(jnp.ptp(energy)), float(jnp.max(jnp.abs(energy))))
-            residuals.append(float(jnp.max(jnp.abs(residual))) / scale)
+            trajectory, found = scenario(study, name, gravity, t1, checked)
+            seen[name] = trajectory.t, found
+            gap = jnp.max(jnp.abs(found["loads"] - found["recursive"]))
+            worst = max(worst, float(gap))
+            residual = jnp.max(jnp.abs(djdyn.audit(trajectory.system, trajectory)))
+            residuals.append(float(residual / jnp.max(jnp.abs(found["energy"]))))
     study.metric(
         "crane.constraint_force.max_error",
         worst,
@@ -218,7 +225,7 @@ def run(study: Study) -> None:
     with study.stage("gradients through scenario A"):
         scenario_gradients(study)
     with study.stage("replay"):
-        report.scene(scene(trajectories["A"]), "Scenario A")
+        report.scene(scene(*seen["A"]), "Scenario A")
 
 
 def fixtures(study: Study) -> float:
@@ -258,7 +265,7 @@ def fixtures(study: Study) -> float:
 
 def scenario(
     study: Study, name: str, gravity: float, t1: float, checked: float
-) -> tuple[djdyn.Trajectory, tuple[Array, Array, Array]]:
+) -> tuple[djdyn.Trajectory, dict[str, Any]]:
     system = study.customise(build(gravity=gravity))
     trajectory = djdyn.simulate(
         system,
@@ -271,7 +278,7 @@ def scenario(
         jumps=moves().breaks,
         ledger=True,
     )
-    loads = trajectory.map(bearing_loads)
+    found = trajectory.map(observe)
     known = tables.read(f"crane_scenario_{name}.csv")
     known = [row for row in known if float(row["t_s"]) <= min(t1, checked)]
     q_known = tables.columns(known, *(f"q{i}_rad" for i in range(1, 7)))
@@ -284,18 +291,19 @@ def scenario(
         unit="rad",
         note=f"over {min(t1, checked):g} s, against the converged series",
     )
-    figures(study, name, trajectory, loads)
-    names = ("loads_king", "loads_vessel")
-    study.series(
-        f"scenario_{name}",
-        trajectory.dataset(**dict(zip(names, loads[:2], strict=True))),
+    figures(study, name, trajectory, found)
+    series = trajectory.dataset(
+        loads=found["loads"], loads_vessel=found["loads_vessel"]
     )
-    return trajectory, loads
+    study.series(f"scenario_{name}", series)
+    return trajectory, found
 
 
-def figures(study: Study, name: str, trajectory: djdyn.Trajectory, loads) -> None:
+def figures(
+    study: Study, name: str, trajectory: djdyn.Trajectory, found: dict[str, Any]
+) -> None:
     time, q = ("time", "s", trajectory.t), trajectory.y.q * DEG
-    wanted = trajectory.signal("reference.value") * DEG
+    wanted = found["wanted"] * DEG
     title = f"Scenario {name} ({'with' if name == 'A' else 'without'} gravity)"
     study.report.plot(
         f"{title}: crane joints",
@@ -316,14 +324,16 @@ def figures(study: Study, name: str, trajectory: djdyn.Trajectory, loads) -> Non
     known = tables.read(f"crane_scenario_{name}.csv")
     known = [row for row in known if float(row["t_s"]) <= float(trajectory.t[-1])][::2]
     t_known = tables.columns(known, "t_s")[:, 0]
-    for i, frame in ((0, "king (frame 2)"), (1, "vessel (frame 1)")):
-        tail = "_f1" if i else ""
+    for key, tail, frame in (
+        ("loads", "", "king (frame 2)"),
+        ("loads_vessel", "_f1", "vessel (frame 1)"),
+    ):
         for what, unit, which in (("moment", "N m", (0, 1)), ("force", "N", (2, 3, 4))):
-            key = {"moment": "Nm", "force": "N"}[what]
+            symbol = unit.replace(" ", "")
             reference = {
                 LOADS[k]: (
                     t_known,
-                    tables.columns(known, f"rho{k + 1}{tail}_{key}")[:, 0],
+                    tables.columns(known, f"rho{k + 1}{tail}_{symbol}")[:, 0],
                 )
                 for k in which
             }
@@ -331,7 +341,7 @@ def figures(study: Study, name: str, trajectory: djdyn.Trajectory, loads) -> Non
                 f"{title}: {what}s on the king, in the axes of the {frame}",
                 time,
                 (what, unit),
-                {LOADS[k]: loads[i][:, k] for k in which},
+                {LOADS[k]: found[key][:, k] for k in which},
                 reference,
             )
 
@@ -389,30 +399,18 @@ def scenario_gradients(study: Study) -> None:
     )
 
 
-def scene(trajectory: djdyn.Trajectory) -> Scene:
+def scene(t: Array, found: dict[str, Any]) -> Scene:
     """The machine in 3-D, with the force that the vessel exerts on the king."""
-    replay = Scene(np.asarray(trajectory.t))
-    poses = {body: trajectory.pose(body) for body in ("vessel", *JOINTS)}
+    replay = Scene(np.asarray(t))
+    R, p = np.asarray(found["X_WB"].R), np.asarray(found["X_WB"].p)
     sizes = {
         "vessel": ((9.0, 4.0, 1.2), (0.0, 0.0, 4.4)),
         "king": ((0.9, 0.9, 2.0), (0.0, 0.0, 1.0)),
         "inner": ((2.0, 0.45, 0.45), (1.0, 0.0, 0.0)),
         "outer": ((2.0, 0.3, 0.3), (1.0, 0.0, 0.0)),
     }
-    for body, (size, centre) in sizes.items():
-        replay.box(
-            body,
-            size,
-            np.asarray(poses[body].R),
-            np.asarray(poses[body].p),
-            offset=(np.eye(3), np.array(centre)),
-        )
-    force = trajectory.reaction("king")[:, 3:]
-    force_W = jnp.einsum("tij,tj->ti", poses["king"].R, force)
-    replay.arrow(
-        "force on the king",
-        np.asarray(poses["king"].p),
-        np.asarray(force_W),
-        scale=2e-4,
-    )
+    for b, (body, (size, centre)) in enumerate(sizes.items(), start=1):
+        replay.box(body, size, R[:, b], p[:, b], offset=(np.eye(3), np.array(centre)))
+    force_W = np.einsum("tij,tj->ti", R[:, 2], np.asarray(found["loads"][:, 2:]))
+    replay.arrow("force on the king", p[:, 2], force_W, scale=2e-4, unit="N")
     return replay

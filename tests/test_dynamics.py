@@ -272,6 +272,11 @@ def test_titan4_mass_matrix_gravity_and_coriolis_forces(config):
     arm, q = machines.titan4(printed=True), CONFIGS[config]
     still, moving = evaluate(arm, q), evaluate(arm, q, TITAN_V)
     upper = still["mass"][np.triu_indices(6)]
+    # Bond-graph V9: where the packed triangle holds an entry, counted from one.
+    place = lambda i, j, n=6: j + (n - 1) * (i - 1) - (i - 1) * (i - 2) // 2
+    assert [place(2, 2), place(3, 3), place(6, 6), place(9, 9, 9)] == [7, 12, 21, 45]
+    for i, j in ((2, 2), (2, 4), (3, 3), (6, 6)):
+        assert upper[place(i, j) - 1] == still["mass"][i - 1, j - 1]
     expected = titan_fixture(config, "B_")
     np.testing.assert_allclose(upper, expected, rtol=1e-9, atol=1e-9)
     expected = titan_fixture(config, "g_")

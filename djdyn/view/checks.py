@@ -28,7 +28,7 @@ class Check(NamedTuple):
         """Whether the difference is inside the tolerance; None if nothing is judged."""
         if self.difference is None or self.tolerance is None:
             return False if math.isnan(self.value) else None
-        return abs(self.difference) <= self.tolerance  # False with NaN
+        return bool(abs(self.difference) <= self.tolerance)  # False with NaN
 
 
 def check(row: "Check | tuple | list") -> Check:
