@@ -78,7 +78,7 @@ def run_payload(study: Study) -> None:
     push, turn = (0.0,) * 3 + (0.01,) * 3, (0.01,) * 3 + (0.0,) * 3
     for case, wrench in (("v10", push), ("v11", turn), ("v12", (0.01,) * 6)):
         loaded = djdyn.put(system, {"load.wrench.value": wrench})
-        q, v = states(djdyn.simulate(loaded, 20.0, saveat=5, **TIGHT | {"ledger": False}))
+        q, v = states(djdyn.simulate(loaded, 20.0, saveat=5, **TIGHT))
         R_WB = Rotation.from_quat(q[-1, 3:], scalar_first=True)
         ends[case] = {
             "displacement": q[-1, :3],
@@ -131,7 +131,6 @@ def run_revolute(study: Study) -> None:
         note="physical pendulum, elliptic integral",
     )
     ledger(study, "v16", trajectory, lever * (1 - np.cos(SWING)))
-    study.series("v16", trajectory)
 
 
 def run_prismatic(study: Study) -> None:
@@ -151,7 +150,6 @@ def run_prismatic(study: Study) -> None:
         note="-g t²/2, z up",
     )
     ledger(study, "v17", trajectory, 10.0 * GRAVITY * height)
-    study.series("v17", trajectory)
 
 
 # V18: a double pendulum ---------------------------------------------------------------

@@ -175,7 +175,7 @@ def run_energy(study: Study) -> None:
                     unit=unit,
                     note="after 30 s",
                 )
-    title = "V21: a slide let go on a turning arm, its centre on the axis or 1 m off"
+    title = "V21: a slide let go, the arm's centre of mass on its axis or 1 m off"
     time = ("time", "s", t)
     study.report.plot(f"{title}: the slide", time, ("rate", "m/s"), slides, known)
     study.report.plot(f"{title}: the arm", time, ("rate", "rad/s"), turns)
