@@ -35,6 +35,8 @@ from .mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
 from .parameters import (
     Bounded as Bounded,
     Direction as Direction,
+    FreeParameter as FreeParameter,
+    PhysicalInertia as PhysicalInertia,
     Positive as Positive,
     PositiveDefinite as PositiveDefinite,
     get as get,

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ._types import Number, Scalar
-from .parameters import Free, pack, unpack
+from .parameters import FreeParameter, pack, unpack
 from .simulate import simulate
 from .system import System
 from .trajectory import Trajectory
@@ -99,7 +99,7 @@ class GradientCheck:
 def check_gradient(
     loss: Loss,
     system: System,
-    free: Sequence[str | Free],
+    free: Sequence[str | FreeParameter],
     *,
     tolerance: float = 1e-6,
     step: float = 1e-3,

@@ -20,7 +20,6 @@ from jaxtyping import Array, Float, PyTree
 
 from ._types import Numbers, known
 from ._units import converter_of
-from .mechanism import Body
 
 
 CONTAINERS = {"mechanism", "bodies", "frames", "parts", "inputs"}
@@ -62,6 +61,19 @@ def _leaves(node: Any, names: tuple, steps: tuple, unit: str) -> Iterator[Leaf]:
         yield from _leaves(child, shown, (*steps, step), child_unit)
 
 
+def _short(value: np.ndarray) -> str:
+    """A number or vector as it is, a larger array by its shape and what is in it."""
+    text = lambda x: " ".join(np.array2string(x, precision=6, threshold=8).split())
+    if value.ndim < 2:
+        return text(value)
+    shape = "x".join(map(str, value.shape))
+    if not value.any():
+        return f"{shape} of zeros"
+    if value.ndim == 2 and np.array_equal(value, np.diag(np.diagonal(value))):
+        return f"{shape} diagonal {text(np.diagonal(value))}"
+    return f"{shape} from {value.min():.6g} to {value.max():.6g}"
+
+
 class ParameterTable(dict[str, Array]):
     """Values by path; prints as a table."""
 
@@ -70,8 +82,7 @@ class ParameterTable(dict[str, Array]):
     def __str__(self) -> str:
         rows = [("path", "value", "unit")]
         for path, value in self.items():
-            text = np.array2string(np.asarray(value), precision=6, threshold=8)
-            rows.append((path, " ".join(text.split()), self.units[path]))
+            rows.append((path, _short(np.asarray(value)), self.units[path]))
         wide = [max(len(row[i]) for row in rows) for i in range(2)]
         return "\n".join(f"{a:<{wide[0]}}  {b:<{wide[1]}}  {c}" for a, b, c in rows)
 
@@ -149,11 +160,11 @@ class AbstractTransform(eqx.Module):
     """A smooth, invertible map from all of R^n onto a domain."""
 
     @abc.abstractmethod
-    def inside(self, theta: Array) -> Array:
+    def inside(self, theta: Array) -> Any:
         """From the unconstrained number to the parameter."""
 
     @abc.abstractmethod
-    def outside(self, value: Array) -> Array:
+    def outside(self, value: Any) -> Array:
         """From the parameter to the unconstrained number."""
 
 
@@ -213,28 +224,61 @@ class Direction(AbstractTransform):
         return value
 
 
-class Free(eqx.Module):
-    """A number that may be changed, and its domain."""
+class PhysicalInertia(AbstractTransform):
+    r"""Mass, centre and inertia of a body, as some distribution of mass has them.
+
+    For `FreeParameter("boom", PhysicalInertia())`, a body and not one number. The ten
+    unconstrained numbers are the logarithmic Cholesky factor of the pseudo-inertia
+    $\begin{bmatrix}\Sigma & h\\ h^\top & m\end{bmatrix}$,
+    $\Sigma = \tfrac12\operatorname{tr}(I)1 - I$ about the origin, which is positive
+    definite just for physical bodies (Rucker and Wensing, *Smooth parameterization of
+    rigid-body inertia*, 2022).
+    """
+
+    def inside(self, theta: Float[Array, "10"]) -> dict[str, Array]:
+        factor = jnp.zeros((4, 4)).at[jnp.tril_indices(4)].set(theta)
+        P = PositiveDefinite().inside(factor)
+        mass, c = P[3, 3], P[:3, 3] / P[3, 3]
+        second = P[:3, :3] - mass * jnp.outer(c, c)
+        inertia = jnp.trace(second) * jnp.eye(3) - second
+        return {"mass": mass, "p_BC": c, "I_BC": inertia}
+
+    def outside(self, value: Any) -> Float[Array, "10"]:
+        mass, c, inertia = value["mass"], value["p_BC"], value["I_BC"]
+        second = 0.5 * jnp.trace(inertia) * jnp.eye(3) - inertia
+        second = second + mass * jnp.outer(c, c)
+        h = (mass * c)[:, None]
+        P = jnp.block([[second, h], [h.T, mass[None, None]]])
+        return PositiveDefinite().outside(P)[jnp.tril_indices(4)]
+
+
+class FreeParameter(eqx.Module):
+    """A number, or the inertia of a body, that may be changed, and its domain."""
 
     path: str = eqx.field(static=True)
     transform: AbstractTransform = eqx.field(default_factory=Unbounded)
 
 
-def as_free(free: Sequence[Free | str]) -> tuple[Free, ...]:
+def as_free(free: Sequence[FreeParameter | str]) -> tuple[FreeParameter, ...]:
     """Bare paths become unbounded ones."""
     if not free:
         raise ValueError("no free parameter is named")
-    return tuple(Free(f) if isinstance(f, str) else f for f in free)
+    return tuple(FreeParameter(f) if isinstance(f, str) else f for f in free)
 
 
-def pack(model: PyTree, free: Sequence[Free | str]) -> dict[str, Array]:
+def pack(model: PyTree, free: Sequence[FreeParameter | str]) -> dict[str, Array]:
     """The free numbers of a model, unconstrained, by path."""
     theta = {}
     for f in as_free(free):
-        value = f.transform.outside(get(model, f.path))
+        if isinstance(f.transform, PhysicalInertia):
+            leaves = ("mass", "p_BC", "I_BC")
+            inside = {leaf: get(model, f"{f.path}.{leaf}") for leaf in leaves}
+        else:
+            inside = get(model, f.path)
+        value = f.transform.outside(inside)
         if known(value) and not np.all(np.isfinite(value)):
             raise ValueError(
-                f"{f.path!r} = {get(model, f.path)} is not inside the domain of "
+                f"{f.path!r} = {inside} is not inside the domain of "
                 f"{type(f.transform).__name__}"
             )
         theta[f.path] = value
@@ -242,34 +286,14 @@ def pack(model: PyTree, free: Sequence[Free | str]) -> dict[str, Array]:
 
 
 def unpack(
-    model: PyTree, free: Sequence[Free | str], theta: Mapping[str, Array]
+    model: PyTree, free: Sequence[FreeParameter | str], theta: Mapping[str, Array]
 ) -> PyTree:
     """The model with its free numbers replaced; all else is shared."""
-    inside = {f.path: f.transform.inside(theta[f.path]) for f in as_free(free)}
-    return put(model, inside)
-
-
-def inertia_to_vector(body: Body) -> Float[Array, "10"]:
-    r"""Mass, centre and inertia of a body as ten unconstrained numbers.
-
-    The logarithmic Cholesky factor of the pseudo-inertia
-    $\begin{bmatrix}\Sigma & h\\ h^\top & m\end{bmatrix}$,
-    $\Sigma = \tfrac12\operatorname{tr}(I)1 - I$ about the origin: positive
-    definite just when some distribution of mass has it (Rucker and Wensing, *Smooth
-    parameterization of rigid-body inertia*, 2022).
-    """
-    second = 0.5 * jnp.trace(body.I_BC) * jnp.eye(3) - body.I_BC
-    second = second + body.mass * jnp.outer(body.p_BC, body.p_BC)
-    h = body.mass * body.p_BC
-    P = jnp.block([[second, h[:, None]], [h[None], body.mass[None, None]]])
-    return PositiveDefinite().outside(P)[jnp.tril_indices(4)]
-
-
-def inertia_from_vector(body: Body, theta: Float[Array, "10"]) -> Body:
-    """The body with the mass, centre and inertia that `theta` stands for."""
-    P = PositiveDefinite().inside(jnp.zeros((4, 4)).at[jnp.tril_indices(4)].set(theta))
-    mass, c = P[3, 3], P[:3, 3] / P[3, 3]
-    second = P[:3, :3] - mass * jnp.outer(c, c)
-    inertia = jnp.trace(second) * jnp.eye(3) - second
-    where = lambda b: (b.mass, b.p_BC, b.I_BC)
-    return eqx.tree_at(where, body, (mass, c, inertia))
+    values = {}
+    for f in as_free(free):
+        inside = f.transform.inside(theta[f.path])
+        if isinstance(inside, dict):
+            values |= {f"{f.path}.{leaf}": x for leaf, x in inside.items()}
+        else:
+            values[f.path] = inside
+    return put(model, values)

@@ -9,10 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 import djdyn
 from djdyn.parameters import (
-    Free,
+    FreeParameter,
     Unbounded,
-    inertia_from_vector,
-    inertia_to_vector,
     pack,
     unpack,
 )
@@ -76,7 +74,7 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("path", TRANSFORMS)
 def test_transforms_come_back(system, path):
-    free = [Free(path, TRANSFORMS[path])]
+    free = [FreeParameter(path, TRANSFORMS[path])]
     theta = pack(system, free)
     again = unpack(system, free, theta)
     assert jnp.allclose(djdyn.get(again, path), djdyn.get(system, path), rtol=1e-12)
@@ -84,15 +82,28 @@ def test_transforms_come_back(system, path):
 
 def test_a_value_outside_its_domain_is_said(system):
     with pytest.raises(ValueError, match=r"'gravity_W\[2\]' = -9.81 is not inside"):
-        pack(system, [Free("gravity_W[2]", djdyn.Positive())])
+        pack(system, [FreeParameter("gravity_W[2]", djdyn.Positive())])
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(-2, 2), min_size=10, max_size=10))
 def test_any_vector_is_a_physical_inertia(vector):
-    body = djdyn.Body("b", "world", djdyn.Free(), 1.0, I_BC=np.eye(3))
-    made = inertia_from_vector(body, jnp.array(vector))
-    djdyn.mechanism.check_inertia(
-        "b", *(np.asarray(x) for x in (made.mass, made.p_BC, made.I_BC, made.A_B))
-    )
-    assert jnp.allclose(inertia_to_vector(made), jnp.array(vector), atol=1e-7)
+    made = djdyn.PhysicalInertia().inside(jnp.array(vector))
+    values = (np.asarray(made[k]) for k in ("mass", "p_BC", "I_BC"))
+    djdyn.mechanism.check_inertia("b", *values, np.zeros((6, 6)))
+    back = djdyn.PhysicalInertia().outside(made)
+    assert jnp.allclose(back, jnp.array(vector), atol=1e-7)
+
+
+def test_the_inertia_of_a_body_is_one_free_thing(system):
+    free = [
+        FreeParameter("king", djdyn.PhysicalInertia()),
+        FreeParameter("pd.kp", djdyn.Positive()),
+    ]
+    theta = pack(system, free)
+    assert theta["king"].shape == (10,)
+    again = unpack(system, free, theta)
+    for path in ("king.mass", "king.p_BC", "king.I_BC", "pd.kp"):
+        assert jnp.allclose(djdyn.get(again, path), djdyn.get(system, path), atol=1e-9)
+    heavier = unpack(system, free, {**theta, "king": theta["king"].at[9].add(0.1)})
+    assert djdyn.get(heavier, "king.mass") > djdyn.get(system, "king.mass")
