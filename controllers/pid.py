@@ -11,6 +11,7 @@ from djdyn._types import Scalar
 from djdyn._units import si
 from djdyn.kinematics import World
 from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.parts.joint import names
 
 
 Gain = Float[Array, "*#n"]  # one for all joints, or one each
@@ -37,7 +38,7 @@ class JointPID(AbstractSignalPart):
     API*, 2014, eqs 67 to 70, with the absolute values that eq. 70 lacks.)
     """
 
-    joints: tuple[str, ...] = eqx.field(static=True, converter=tuple)
+    joints: tuple[str, ...] = eqx.field(static=True, converter=names)
     target: str = eqx.field(static=True)
     kp: Gain = eqx.field(converter=si("N m/rad, N/m", at_least=0.0))
     kd: Gain = eqx.field(converter=si("N m s/rad, N s/m", at_least=0.0), default=0.0)
@@ -79,7 +80,7 @@ class JointPID(AbstractSignalPart):
         )
         target = self._wanted(signals, self.target)
         if self.mode == "position":
-            error, acceleration = target - q, state.filtered
+            error, acceleration = target - q, state.filtered  # of no size: not used
             error_rate = (self._wanted(signals, self.rate) if self.rate else 0.0) - v
         else:
             acceleration = (v - state.filtered) / self.filter_time

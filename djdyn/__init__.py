@@ -57,4 +57,8 @@ from .simulate import (
 )
 from .spatial import Pose as Pose, pose_rpy as pose_rpy, translation as translation
 from .system import State as State, System as System
-from .trajectory import Trajectory as Trajectory, audit as audit
+from .trajectory import (
+    Trajectory as Trajectory,
+    audit as audit,
+    load_dataset as load_dataset,
+)

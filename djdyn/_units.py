@@ -25,6 +25,18 @@ class si:
     def __call__(self, x: Numbers) -> Float[Array, "..."]:
         return jnp.asarray(x, dtype=float)
 
+    def check(self, what: str, value: np.ndarray) -> None:
+        """Raises where a value is not a number or outside the bounds."""
+        unit, low = f" {self.unit}" if self.unit else "", np.min(value, initial=np.inf)
+        if np.isnan(value).any():
+            raise ValueError(f"{what} must be a number, got nan")
+        if self.at_least is not None and low < self.at_least:
+            raise ValueError(
+                f"{what} must be at least {self.at_least:g}{unit}, got {low:g}"
+            )
+        if self.above is not None and low <= self.above:
+            raise ValueError(f"{what} must be above {self.above:g}{unit}, got {low:g}")
+
 
 def converter_of(field: dataclasses.Field) -> si | None:
     """The `si` of a field that holds a parameter."""
@@ -33,21 +45,9 @@ def converter_of(field: dataclasses.Field) -> si | None:
 
 
 def check_values(module: Any) -> None:
-    """Raises where a parameter is not finite or outside its field's bounds."""
+    """Raises where a parameter is not a number or outside its field's bounds."""
     for field in dataclasses.fields(module):
         converter, value = converter_of(field), getattr(module, field.name)
-        if converter is None or not known(value):
-            continue
-        value, what = np.asarray(value), f"{type(module).__name__}.{field.name}"
-        unit = f" {converter.unit}" if converter.unit else ""
-        if np.isnan(value).any():
-            raise ValueError(f"{what} must be a number, got nan")
-        low = np.min(value, initial=np.inf)
-        if converter.at_least is not None and low < converter.at_least:
-            raise ValueError(
-                f"{what} must be at least {converter.at_least:g}{unit}, got {low:g}"
-            )
-        if converter.above is not None and low <= converter.above:
-            raise ValueError(
-                f"{what} must be above {converter.above:g}{unit}, got {low:g}"
-            )
+        if converter is not None and known(value):
+            what = f"{type(module).__name__}.{field.name}"
+            converter.check(what, np.asarray(value))

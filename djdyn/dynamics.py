@@ -85,6 +85,8 @@ def forward(
     if method is None:
         large = len(world.mechanism.bodies) >= RECURSION_FROM
         method = "recursion" if large else "projection"
+    if method not in ("projection", "recursion"):
+        raise ValueError(f"method is projection or recursion, not {method!r}")
     M = inertias(world)
     needed = needed_wrenches(world, M) - (0.0 if F_WB is None else F_WB)
     if method == "recursion":
@@ -270,13 +272,19 @@ def inverse_dynamics(
     return inverse(look(mechanism, q, v, t), v_dot, F_WB)
 
 
-def mass_matrix(mechanism: Mechanism, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+def mass_matrix(
+    mechanism: Mechanism, q: Float[Array, " nq"], *, t: ArrayLike = 0.0
+) -> Float[Array, "nv nv"]:
     """Symmetric positive definite, with `kinetic energy = v @ M @ v / 2`."""
-    return projected_inertia(look(mechanism, q))
+    return projected_inertia(look(mechanism, q, t=t))
 
 
 def bias_force(
-    mechanism: Mechanism, q: Float[Array, " nq"], v: Float[Array, " nv"]
+    mechanism: Mechanism,
+    q: Float[Array, " nq"],
+    v: Float[Array, " nv"],
+    *,
+    t: ArrayLike = 0.0,
 ) -> Float[Array, " nv"]:
     """Coriolis, centrifugal and gravity forces: the `tau` that keeps `v` constant."""
-    return inverse_dynamics(mechanism, q, v, jnp.zeros_like(v))
+    return inverse_dynamics(mechanism, q, v, jnp.zeros_like(v), t=t)

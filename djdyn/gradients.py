@@ -123,7 +123,9 @@ def check_gradient(
     def value(x: Array, fine: Array, adjoint: str, adaptive: bool) -> Scalar:
         def run(*args: Any, **how: Any) -> Trajectory:
             nonlocal fixed
-            how |= {"adjoint": adjoint, "max_steps": 8 * how.get("max_steps", 16384)}
+            usual = 256 if how.get("control_period") else 16384
+            most = 8 * (how.get("max_steps") or usual)
+            how |= {"adjoint": adjoint, "max_steps": most}
             if how.get("dt") is not None:
                 fixed = True
                 if adaptive:

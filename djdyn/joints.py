@@ -36,6 +36,8 @@ V = Float[Array, " nv"]
 def unit_vector(axis: Numbers | Sequence[Any]) -> Vec3:
     """Converter of an axis: any length but zero is taken, unit length is kept."""
     axis = jnp.asarray(axis, dtype=float)
+    if axis.shape != (3,):
+        raise ValueError(f"a joint's axis has three components, not shape {axis.shape}")
     if known(axis) and not np.any(axis):
         raise ValueError("a joint's axis must not be zero")
     return axis / norm(axis)

@@ -186,13 +186,15 @@ def _joint_motions(
     return X, S, twist, rate
 
 
-def frame_pose(mechanism: Mechanism, q: Float[Array, " nq"], frame: str) -> Pose:
+def frame_pose(
+    mechanism: Mechanism, q: Float[Array, " nq"], frame: str, *, t: ArrayLike = 0.0
+) -> Pose:
     """`X_WF` of a named frame."""
-    return look(mechanism, q).pose(frame)
+    return look(mechanism, q, t=t).pose(frame)
 
 
 def frame_jacobian(
-    mechanism: Mechanism, q: Float[Array, " nq"], frame: str
+    mechanism: Mechanism, q: Float[Array, " nq"], frame: str, *, t: ArrayLike = 0.0
 ) -> Float[Array, "6 nv"]:
     """Twist of a named frame, at its origin in world axes, per unit of each speed."""
-    return look(mechanism, q).jacobian(frame)
+    return look(mechanism, q, t=t).jacobian(frame)

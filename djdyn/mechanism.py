@@ -38,7 +38,7 @@ class Body(eqx.Module):
     name: str = eqx.field(static=True)
     parent: str = eqx.field(static=True)
     joint: AbstractJoint
-    mass: Scalar = eqx.field(converter=si("kg"))
+    mass: Scalar = eqx.field(converter=si("kg", at_least=0.0))
     p_BC: Vec3 = eqx.field(converter=si("m"), default=(0.0, 0.0, 0.0))
     I_BC: Mat3 = eqx.field(converter=si("kg m^2"), default=((0.0,) * 3,) * 3)
     X_PJ: Pose = eqx.field(default_factory=identity_pose)
@@ -116,6 +116,8 @@ class Mechanism(eqx.Module):
             raise ValueError(
                 f"gravity_W has shape {self.gravity_W.shape}, expected (3,)"
             )
+        if not self.bodies:
+            raise ValueError("a mechanism needs at least one body")
         seen = {WORLD}
         for body in self.bodies:
             if body.name in seen:

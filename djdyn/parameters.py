@@ -19,7 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ._types import Numbers, known
-from ._units import converter_of
+from ._units import converter_of, si
+from .mechanism import Body
+from .part import AbstractPart
 
 
 CONTAINERS = {"mechanism", "bodies", "frames", "parts", "inputs"}
@@ -27,38 +29,40 @@ CONTAINERS = {"mechanism", "bodies", "frames", "parts", "inputs"}
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """A number of a model: its path, value and unit, and the steps that lead to it."""
+    """A number of a model: path, value, what its field says, and the steps to it."""
 
     path: str
     value: Array
-    unit: str
+    field: si
     steps: tuple[tuple[str, Any], ...]
 
 
-def _children(node: Any) -> Iterator[tuple[str, tuple[str, Any], Any, str]]:
-    """Name, step, value and unit of what stands directly below a node."""
+def _children(node: Any) -> Iterator[tuple[str, tuple[str, Any], Any, si]]:
+    """Name, step, value and converter of what stands directly below a node."""
     if isinstance(node, eqx.Module):
         for field in dataclasses.fields(node):
             if not field.metadata.get("static", False):
-                converter = converter_of(field)
-                unit = converter.unit if converter else ""
-                yield field.name, ("attr", field.name), getattr(node, field.name), unit
+                says = converter_of(field) or si("")
+                shown = "" if field.name in CONTAINERS else field.name
+                yield shown, ("attr", field.name), getattr(node, field.name), says
     elif isinstance(node, Mapping):
         for key, value in node.items():
-            yield str(key), ("item", key), value, ""
+            yield str(key), ("item", key), value, si("")
     elif isinstance(node, tuple | list):
         for i, value in enumerate(node):
-            yield getattr(value, "name", str(i)), ("item", i), value, ""
+            yield getattr(value, "name", str(i)), ("item", i), value, si("")
 
 
-def _leaves(node: Any, names: tuple, steps: tuple, unit: str) -> Iterator[Leaf]:
+def _leaves(
+    node: Any, names: tuple = (), steps: tuple = (), says: si | None = None
+) -> Iterator[Leaf]:
     if eqx.is_array(node):
         if jnp.issubdtype(node.dtype, jnp.floating):
-            yield Leaf(".".join(names), node, unit, steps)
+            yield Leaf(".".join(names), node, says or si(""), steps)
         return
-    for name, step, child, child_unit in _children(node):
-        shown = names if name in CONTAINERS else (*names, name)
-        yield from _leaves(child, shown, (*steps, step), child_unit)
+    for name, step, child, child_says in _children(node):
+        shown = (*names, name) if name else names
+        yield from _leaves(child, shown, (*steps, step), child_says)
 
 
 def _short(value: np.ndarray) -> str:
@@ -90,67 +94,94 @@ class ParameterTable(dict[str, Array]):
 def parameters(model: PyTree) -> ParameterTable:
     """All numbers of a model by path, in the order they stand."""
     table = ParameterTable()
-    leaves = list(_leaves(model, (), (), ""))
+    leaves = list(_leaves(model))
     for leaf in leaves:
         if leaf.path in table:
             raise ValueError(f"two numbers of the model have the path {leaf.path!r}")
         table[leaf.path] = leaf.value
-    table.units = {leaf.path: leaf.unit for leaf in leaves}
+    table.units = {leaf.path: leaf.field.unit for leaf in leaves}
     return table
 
 
-def _find(model: PyTree, path: str) -> tuple[Any, tuple[int, ...]]:
-    """A selector for `eqx.tree_at`, and the entry of the array that is meant."""
-    match = re.fullmatch(r"([^\[\]]+?)((?:\[-?\d+\])*)", path)
-    name = match.group(1) if match else path
-    entry = tuple(int(i) for i in re.findall(r"-?\d+", match.group(2))) if match else ()
-    found = [(x.path, x.steps) for x in _leaves(model, (), (), "")]
-    steps = [s for p, s in found if p == name]
-    if not steps:
-        tail = name.rsplit(".", 1)[-1]
-        near = [p for p, _ in found if p.rsplit(".", 1)[-1] == tail or name in p]
+def _find(model: PyTree, path: str) -> tuple[Leaf, tuple[int, ...]]:
+    """The leaf that a path leads to, and the entry of its array that is meant."""
+    leaves = list(_leaves(model))
+    found, entry = [leaf for leaf in leaves if leaf.path == path], ()
+    match = re.fullmatch(r"(.+?)((?:\[-?\d+\])+)", path)
+    if not found and match:
+        found = [leaf for leaf in leaves if leaf.path == match.group(1)]
+        entry = tuple(int(i) for i in re.findall(r"-?\d+", match.group(2)))
+    if len(found) > 1:
+        raise ValueError(f"two numbers of the model have the path {path!r}")
+    if not found:
+        tail = path.rsplit(".", 1)[-1]
+        near = [x.path for x in leaves if x.path.endswith(tail) or path in x.path]
         hint = f"; did you mean {', '.join(near[:6])}?" if near else ""
         raise ValueError(f"the model has no parameter {path!r}{hint}")
+    shape = found[0].value.shape
+    inside = [-n <= i < n for i, n in zip(entry, shape, strict=False)]
+    if len(entry) > len(shape) or not all(inside):
+        raise ValueError(f"{path!r} is outside an array of shape {shape}")
+    return found[0], entry
 
-    def select(model: Any) -> Any:
-        for kind, key in steps[0]:
-            model = getattr(model, key) if kind == "attr" else model[key]
-        return model
 
-    return select, entry
+def _select(model: Any, steps: tuple[tuple[str, Any], ...]) -> Any:
+    for kind, key in steps:
+        model = getattr(model, key) if kind == "attr" else model[key]
+    return model
 
 
 def get(model: PyTree, path: str) -> Array:
     """The value at a path."""
-    select, entry = _find(model, path)
-    value = select(model)
-    if len(entry) > value.ndim or any(
-        not -n <= i < n for i, n in zip(entry, value.shape, strict=False)
-    ):
-        raise ValueError(f"{path!r} is outside an array of shape {value.shape}")
-    return value[entry] if entry else value
+    leaf, entry = _find(model, path)
+    return leaf.value[entry] if entry else leaf.value
 
 
 def put(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
-    """The model with the values at these paths replaced; all else is shared."""
-    selects, leaves = {}, {}
+    """The model with the values at these paths replaced; all else is shared.
+
+    Values outside the domain of their field, or of no possible body, are refused.
+    """
+    new: dict[tuple, Array] = {}
     for path, value in values.items():
-        old = get(model, path)
-        new = jnp.asarray(value, dtype=old.dtype)
-        if new.shape != old.shape:
+        leaf, entry = _find(model, path)
+        old = leaf.value[entry] if entry else leaf.value
+        try:
+            now = jnp.asarray(value, dtype=old.dtype)
+        except (TypeError, ValueError):
+            raise ValueError(f"{path!r} is a number, not {value!r}") from None
+        if now.shape != old.shape:
             raise ValueError(
-                f"{path!r} has shape {old.shape}, it cannot be set to {new.shape}"
+                f"{path!r} has shape {old.shape}, it cannot be set to {now.shape}"
             )
-        select, entry = _find(model, path)
-        name = path.partition("[")[0]
-        selects[name] = select
         if entry:
-            new = leaves.get(name, select(model)).at[entry].set(new)
-        leaves[name] = new
-    if not leaves:
+            now = new.get(leaf.steps, leaf.value).at[entry].set(now)
+        new[leaf.steps] = now
+    if not new:
         return model
-    where = lambda m: [select(m) for select in selects.values()]
-    return eqx.tree_at(where, model, list(leaves.values()))
+    where = lambda m: [_select(m, steps) for steps in new]
+    changed = eqx.tree_at(where, model, list(new.values()))
+    for steps in new:
+        for i in range(len(steps)):
+            owner = _select(changed, steps[:i])
+            if isinstance(owner, Body | AbstractPart):
+                for kind in type(owner).__mro__:  # as when it was built
+                    vars(kind).get("__check_init__", lambda owner: None)(owner)
+    return changed
+
+
+def check_lanes(model: PyTree, lanes: Mapping[str, Array]) -> None:
+    """Raises unless values with a leading batch axis fit their paths and domains."""
+    for path, value in lanes.items():
+        leaf, entry = _find(model, path)
+        shape = (leaf.value[entry] if entry else leaf.value).shape
+        if value.ndim != len(shape) + 1 or value.shape[1:] != shape:
+            raise ValueError(
+                f"{path!r} has shape {shape}; a batch of it has one axis more in front,"
+                f" not shape {value.shape}"
+            )
+        if known(value):
+            leaf.field.check(path, np.asarray(value))
 
 
 # Domains ------------------------------------------------------------------------------

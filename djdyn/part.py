@@ -62,6 +62,11 @@ class JointLoad(eqx.Module):
     def forces(self, world: World) -> Float[Array, " nv"]:
         """One for every speed of the mechanism."""
         where = world.mechanism.v_slice(self.joint)
+        if self.force.shape != (where.stop - where.start,):
+            raise ValueError(
+                f"a force of shape {self.force.shape} on joint {self.joint!r}, which "
+                f"has {where.stop - where.start} speeds"
+            )
         return jnp.pad(self.force, (int(where.start), len(world.v) - int(where.stop)))
 
     def power(self, world: World) -> Scalar:

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from ._types import Number, Numbers, Scalar, known
-from .parameters import put
+from .parameters import check_lanes, put
 from .part import AbstractSignalPart
 from .solvers import Integrator
 from .system import State, System
@@ -37,7 +37,7 @@ def simulate(
     initial_state: State | None = None,
     *,
     t0: Number = 0.0,
-    saveat: Numbers = 201,
+    saveat: Numbers | None = None,
     solver: str = "tsit5",
     dt: Number | None = None,
     rtol: Numbers = 1e-8,
@@ -47,19 +47,20 @@ def simulate(
     jumps: Numbers | None = None,
     ledger: bool = False,
     adjoint: str = "reverse",
-    max_steps: int = 16384,
+    max_steps: int | None = None,
     progress: bool = False,
 ) -> Trajectory:
     """Integrates a system from `t0` to `t1`.
 
     **Arguments:**
 
-    - `saveat`: times to save at, or how many, evenly spaced.
+    - `saveat`: times to save at, or how many, evenly spaced (201 if not given).
     - `solver`: `"tsit5"`, `"dopri8"` (not stiff), `"kvaerno3"`, `"kvaerno5"` (stiff),
       `"rk4"`, `"semi_implicit"` (fixed steps).
     - `dt`: fixed steps of this length; without it steps follow `rtol` and `atol`.
     - `control_period`: evaluates controllers at this period and holds their outputs in
-      between; without it they are continuous. Saves at the samples.
+      between; without it they are continuous. Their own states follow the exact
+      solution of their linearised equations under held inputs. Saves at the samples.
     - `inputs`: values or functions of time in place of the system's inputs.
     - `jumps`: times at which a function of time is not smooth.
     - `ledger`: integrates the energy that comes in and is lost, for `audit`.
@@ -69,9 +70,10 @@ def simulate(
     blew up and keeps what was reached. Inside `jit`, `grad` or `vmap` nothing is
     raised: look at `trajectory.ok`.
     """
-    integrator = Integrator(solver, _float(dt), rtol, atol, max_steps, adjoint)
+    integrator = _integrator(solver, dt, rtol, atol, max_steps, adjoint, control_period)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)
+    check_inputs(system, inputs)
     times = _times(t0, t1, saveat, control_period)
     trajectory = _solve(
         system,
@@ -97,7 +99,7 @@ def rollout(
     *,
     parameters: Mapping[str, Numbers] | None = None,
     t0: Number = 0.0,
-    saveat: Numbers = 201,
+    saveat: Numbers | None = None,
     solver: str = "tsit5",
     dt: Number | None = None,
     rtol: Numbers = 1e-8,
@@ -106,7 +108,7 @@ def rollout(
     inputs: Inputs | None = None,
     jumps: Numbers | None = None,
     adjoint: str = "reverse",
-    max_steps: int = 16384,
+    max_steps: int | None = None,
 ) -> Trajectory:
     """Many simulations at once: `simulate` over a leading batch axis.
 
@@ -118,9 +120,11 @@ def rollout(
     The others are those of `simulate`. A lane that diverges is reported by a warning
     and in `trajectory.ok`; the other lanes are not touched by it.
     """
-    integrator = Integrator(solver, _float(dt), rtol, atol, max_steps, adjoint)
+    integrator = _integrator(solver, dt, rtol, atol, max_steps, adjoint, control_period)
     y0 = system.initial_state() if initial_state is None else initial_state
+    check_inputs(system, inputs)
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
+    check_lanes(system, lanes)
     one = jax.eval_shape(lambda: system.initial_state())
     axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
     sizes = {f"parameter {k!r}": x.shape[:1] for k, x in lanes.items()}
@@ -129,8 +133,11 @@ def rollout(
         jax.tree.leaves(axes, is_leaf=lambda a: a is None),
         strict=True,
     ):
+        where = f"initial state{jax.tree_util.keystr(path)}"
         if axis == 0:
-            sizes[f"initial state{jax.tree_util.keystr(path)}"] = x.shape[:1]
+            sizes[where] = x.shape[:1]
+        if known(x) and not np.all(np.isfinite(x)):
+            raise ValueError(f"{where} is not finite")
     if len({*sizes.values()}) != 1:
         said = ", ".join(f"{k} {v}" for k, v in sizes.items())
         raise ValueError(
@@ -152,6 +159,24 @@ def rollout(
     if known(trajectory.ok) and not np.all(trajectory.ok):
         warnings.warn(trajectory.failure(), stacklevel=2)
     return trajectory
+
+
+def _integrator(solver, dt, rtol, atol, max_steps, adjoint, control_period):
+    """Between two samples fewer steps are allowed than in a whole run."""
+    most = max_steps or (16384 if control_period is None else 256)
+    return Integrator(solver, _float(dt), rtol, atol, most, adjoint)
+
+
+def check_inputs(system: System, inputs: Inputs | None) -> None:
+    """Raises unless every input that is given is one of the system's."""
+    for name, value in (inputs or {}).items():
+        if name not in system.inputs:
+            there = ", ".join(system.inputs) or "none"
+            raise ValueError(f"the system has no input {name!r}; there are {there}")
+        at = lambda v=value: input_values({"x": v}, jnp.zeros(()))["x"]
+        shape, wanted = jax.eval_shape(at).shape, system.inputs[name].shape
+        if shape != wanted:
+            raise ValueError(f"input {name!r} has shape {shape}, expected {wanted}")
 
 
 def _float(x: Number | None) -> float | None:
@@ -181,20 +206,27 @@ def _times(t0, t1, saveat, control_period) -> Float[Array, " n"]:
     if not t1 > t0:
         raise ValueError(f"a simulation ends after it starts, got {t0} to {t1} s")
     if control_period is not None:
-        n = round((t1 - t0) / control_period)
-        if not control_period > 0 or abs(n * control_period - (t1 - t0)) > 1e-9 * t1:
+        if not control_period > 0:
+            raise ValueError(
+                f"the control period must be positive, got {control_period}"
+            )
+        if saveat is not None:
+            raise ValueError("with a control period the samples are saved: no saveat")
+        n, span = round((t1 - t0) / control_period), t1 - t0
+        if abs(n * control_period - span) > 1e-9 * span:
             raise ValueError(
                 f"the span of {t1 - t0} s is not a whole number of control periods of "
                 f"{control_period} s"
             )
         return t0 + control_period * jnp.arange(n + 1, dtype=float)
-    if isinstance(saveat, int):
-        return jnp.linspace(t0, t1, saveat)
-    times = jnp.asarray(saveat, float)
+    times = jnp.asarray(201 if saveat is None else saveat)
+    if times.ndim == 0:
+        return jnp.linspace(t0, t1, int(times))
+    times = times.astype(float)
     if known(times):
         saved = np.asarray(times)
-        if saved.ndim != 1 or np.any(np.diff(saved) <= 0):
-            raise ValueError("save times must increase")
+        if not saved.size or saved.ndim != 1 or not np.all(np.diff(saved) > 0):
+            raise ValueError("save times must be numbers that increase")
         if saved[0] < t0 or saved[-1] > t1:
             raise ValueError(f"save times must lie between {t0} and {t1} s")
     return times
@@ -267,9 +299,9 @@ def _solve(
         )
         (_, (t_end,)), (flats, (last,)) = sol.ts, sol.ys  # pyright: ignore
         steps = sol.stats["num_steps"]
-        done = sol.result == dfx.RESULTS.successful
+        done = integrator.done(sol.result, t_end, t1)
     else:
-        sampled = _sampled(field, flat0, times, control_period, integrator)
+        sampled = _sampled(field, flat0, times, control_period, integrator, jumps)
         flats, held, steps, done, t_end, last = sampled
     ys, works = jax.vmap(unravel)(flats)
     ok = done & jnp.all(jnp.isfinite(flats))
@@ -303,7 +335,8 @@ def _solve_batch(
 
     def lane(y0: State, values: dict[str, Array]) -> Trajectory:
         trajectory = _solve(put(system, values), y0, times, *how)
-        return eqx.tree_at(lambda x: (x.system, x.t), trajectory, (None, None))
+        bare = lambda x: (x.system, x.t, x.inputs)
+        return eqx.tree_at(bare, trajectory, (None, None, None))
 
     trajectory = jax.vmap(lane, in_axes=(axes, 0))(y0, lanes)
     return eqx.tree_at(
@@ -314,20 +347,37 @@ def _solve_batch(
     )
 
 
-def _sampled(field: _Field, flat0, times, period: float, integrator: Integrator):
+def _held_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array:
+    r"""States of controllers one period on, their inputs held.
+
+    $s + \int_0^T e^{A\tau}d\tau\,\dot s$ with $A = \partial\dot s/\partial s$: exact
+    for linear controllers, and stable for filters faster than the samples.
+    """
+    if not s.size:
+        return s
+    rate, A = rates(s), jax.jacfwd(rates)(s)
+    block = jnp.zeros((s.size + 1, s.size + 1), s.dtype)
+    block = block.at[:-1, :-1].set(A * period).at[:-1, -1].set(rate * period)
+    return s + jax.scipy.linalg.expm(block)[:-1, -1]
+
+
+def _sampled(field: _Field, flat0, times, period: float, integrator: Integrator, jumps):
     """Zero-order hold: controllers step at samples, the rest is solved in between."""
     system = field.system
     names = [k for k, p in system.parts.items() if isinstance(p, AbstractSignalPart)]
-    count = integrator.steps(0.0, period) if integrator.dt else 256
 
     def sample(flat: Array, t: Scalar) -> tuple[Array, dict]:
         y, work = field.unravel(flat)
         now = system.at(t, y, field.input_values(t))
-        step = lambda x, rate: x + period * rate
-        states = dict(y.parts)
-        for name in names:
-            states[name] = jax.tree.map(step, states[name], now.responses[name].rate)
         held = {name: now.responses[name].outputs for name in names}
+        own, shape_own = ravel_pytree({name: y.parts[name] for name in names})
+
+        def rates(own: Array) -> Array:
+            states = State(y.q, y.v, {**y.parts, **shape_own(own)})
+            now = system.at(t, states, field.input_values(t))
+            return ravel_pytree({name: now.responses[name].rate for name in names})[0]
+
+        states = {**y.parts, **shape_own(_held_step(rates, own, period))}
         return ravel_pytree((State(y.q, y.v, states), work))[0], held
 
     def interval(carry, span):
@@ -341,12 +391,13 @@ def _sampled(field: _Field, flat0, times, period: float, integrator: Integrator)
             stepped,
             holding,
             dfx.SaveAt(t1=True),
-            count,
-            None,
+            integrator.steps(0.0, period),
+            jumps,
             False,
         )
-        (end,) = sol.ys  # pyright: ignore
-        good = ok & (sol.result == dfx.RESULTS.successful) & jnp.all(jnp.isfinite(end))
+        (end,), (t_end,) = sol.ys, sol.ts  # pyright: ignore
+        good = ok & integrator.done(sol.result, t_end, span[1])
+        good = good & jnp.all(jnp.isfinite(end))
         end = jnp.where(good, end, flat)  # a failed lane stands still at its last state
         return (end, good), (flat, held, sol.stats["num_steps"], good)
 

@@ -7,9 +7,10 @@ import diffrax as dfx
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool
 
 from ._types import Scalar
-from ._units import si
+from ._units import check_values, si
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -83,12 +84,15 @@ class Integrator(eqx.Module):
 
     solver: str = eqx.field(static=True)
     dt: float | None = eqx.field(static=True)
-    rtol: Scalar = eqx.field(converter=si("1"))
-    atol: Scalar = eqx.field(converter=si(""))
+    rtol: Scalar = eqx.field(converter=si("1", at_least=0.0))
+    atol: Scalar = eqx.field(converter=si("", above=0.0))
     max_steps: int = eqx.field(static=True)
     adjoint: str = eqx.field(static=True)
 
     def __check_init__(self):
+        check_values(self)
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps must be at least one, got {self.max_steps}")
         for what, value, table in (
             ("solver", self.solver, SOLVERS),
             ("adjoint", self.adjoint, ADJOINTS),
@@ -108,15 +112,24 @@ class Integrator(eqx.Module):
             return self.max_steps
         return int(np.ceil((t1 - t0) / self.dt * (1 - 1e-9))) + 1
 
+    def resolution(self, t0, t1, dtype):
+        """A span of time too short to tell two times apart."""
+        return 64 * jnp.finfo(dtype).eps * jnp.maximum(abs(t0), abs(t1))
+
+    def done(self, result: dfx.RESULTS, t: Scalar, t1: Any) -> Bool[Array, ""]:
+        """Whether the end was reached; one rounding error before it is there."""
+        there = t >= t1 - 2 * self.resolution(0.0, t1, t.dtype)
+        return (result == dfx.RESULTS.successful) | there
+
     def run(self, field, t0, t1, y0, args, saveat, max_steps, jumps, meter):
         """One call of `diffrax.diffeqsolve` that never raises."""
         solver = SOLVERS[self.solver]()
         if self.dt is not None:
             steps: Any = dfx.ConstantStepSize()
         else:
-            resolution = 64 * jnp.finfo(y0.dtype).eps * jnp.maximum(abs(t0), abs(t1))
+            least = self.resolution(t0, t1, y0.dtype)
             steps = dfx.PIDController(
-                rtol=self.rtol, atol=self.atol, dtmin=resolution, force_dtmin=False
+                rtol=self.rtol, atol=self.atol, dtmin=least, force_dtmin=False
             )
             if jumps is not None:
                 steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)

@@ -88,6 +88,12 @@ class _Board:
     def everything(self) -> dict[str, Array]:
         """All signals; evaluates all parts."""
         found = dict(self.inputs)
+        for joint in self.world.mechanism.joint_names:
+            if self.world.joint(joint)[1].size:
+                found[f"{joint}.q"], found[f"{joint}.v"] = (
+                    self[f"{joint}.q"],
+                    self[f"{joint}.v"],
+                )
         for name, state in self.y.parts.items():
             fields = state if isinstance(state, dict) else vars(state)
             for key, value in {**self.respond(name).outputs, **fields}.items():
@@ -187,8 +193,21 @@ class System(eqx.Module):
                 )
             if not name or "." in name:
                 raise ValueError(f"a part's name is not empty and has no dot: {name!r}")
+        for name in self.inputs:
+            if not name or "." in name or name in taken or name in self.parts:
+                raise ValueError(
+                    f"an input's name is its own, not empty, and has no dot: {name!r}"
+                )
         # A dry run finds unknown frames, joints and signals, and cycles, at once.
-        eqx.filter_eval_shape(lambda s: s.at(0.0, s.initial_state()).signals, self)
+        run = lambda s: (s.initial_state(), s.derivative(0.0, s.initial_state()))
+        state, rate = eqx.filter_eval_shape(run, self)
+        for name in self.parts:
+            shapes = [jax.tree.map(jnp.shape, x.parts[name]) for x in (state, rate)]
+            if shapes[0] != shapes[1]:
+                raise ValueError(
+                    f"part {name!r}: its state has shapes {shapes[0]}, its rate has "
+                    f"{shapes[1]}"
+                )
 
     def initial_state(
         self,

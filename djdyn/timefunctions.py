@@ -7,9 +7,10 @@ import abc
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from ._types import Scalar
+from ._types import Scalar, known
 from ._units import si
 from .spatial import Pose, rotation_rpy
 
@@ -55,6 +56,8 @@ class Interpolated(AbstractTimeFunction):
                 f"interpolation needs one value a time, got {self.times.shape} times "
                 f"and {self.values.shape} values"
             )
+        if known(self.times) and np.any(np.diff(self.times) <= 0):
+            raise ValueError("the times of an interpolation must increase")
 
     def __call__(self, t: Scalar) -> Float[Array, "*n"]:
         flat = self.values.reshape(len(self.times), -1)
@@ -81,6 +84,9 @@ class Moves(AbstractTimeFunction):
                 f"moves need {k} points of {n} values and {k} end times, got "
                 f"{self.points.shape} and {self.end.shape}"
             )
+        start, end = self.start, self.end
+        if known(start, end) and np.any(np.asarray(end) <= np.asarray(start)):
+            raise ValueError("a move must end after it starts")
 
     @property
     def breaks(self) -> Float[Array, " m"]:

@@ -1,5 +1,6 @@
 """What a simulation gives: states at times, and everything that follows from them."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class Trajectory(eqx.Module):
         """One simulation of a batch."""
         if not self.batch:
             raise ValueError("a single simulation has no lanes")
+        if not -len(self.ok) <= i < len(self.ok):
+            raise ValueError(f"there are {len(self.ok)} lanes, not one numbered {i}")
         pick = lambda tree: jax.tree.map(lambda x: x[i], tree)
         values = {k: x[i] for k, x in self.lanes.items()}
         return Trajectory(
@@ -107,7 +110,9 @@ class Trajectory(eqx.Module):
         if self.ok:
             return ""
         t, y = self.stopped
-        rate = self.system.derivative(t, y, {})
+        last = np.searchsorted(np.asarray(self.t), float(t), "right") - 1
+        held = jax.tree.map(lambda x: x[max(last, 0)], self.held)
+        rate = self.system.derivative(t, y, input_values(self.inputs, t), held)
         worst, name = -1.0, "q"
         for (path, x), dx in zip(
             jax.tree_util.tree_leaves_with_path(y), jax.tree.leaves(rate), strict=True
@@ -149,6 +154,8 @@ class Trajectory(eqx.Module):
             value = np.asarray(value)
             if value.ndim == len(lead) + 2 and value.shape[-1] == 1:
                 value = value[..., 0]
+            if not value.size:
+                return
             extra = tuple(f"{name}_{i}" for i in range(value.ndim - len(lead) - 1))
             data[name] = (
                 (*lead, "time", *extra),
@@ -156,11 +163,6 @@ class Trajectory(eqx.Module):
                 {"units": unit} if unit else {},
             )
 
-        mechanism, q, v = self.system.mechanism, *map(np.asarray, (self.y.q, self.y.v))
-        for joint, body in zip(mechanism.joint_names, mechanism.bodies, strict=True):
-            if body.joint.nq:
-                add(f"{joint}.q", q[..., mechanism.q_slice(joint)])
-                add(f"{joint}.v", v[..., mechanism.v_slice(joint)])
         for name, value in self.map(_Query("signals")).items():
             add(name, value)
         for name, value in derived.items():
@@ -183,7 +185,8 @@ def save_dataset(data: xr.Dataset, path: str | Path) -> None:
         data.to_netcdf(path, engine="h5netcdf", invalid_netcdf=False)
     elif path.suffix == ".npz":
         series: Any = {str(name): values.values for name, values in data.items()}
-        np.savez_compressed(path, time=data.time, **series)
+        dims = json.dumps({str(name): values.dims for name, values in data.items()})
+        np.savez_compressed(path, time=data.time, dims=np.array(dims), **series)
     else:
         raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
 
@@ -194,15 +197,10 @@ def load_dataset(path: str | Path) -> xr.Dataset:
     if path.suffix == ".nc":
         return xr.load_dataset(path, engine="h5netcdf")
     with np.load(path, allow_pickle=False) as file:
-        time = file["time"]
-        data = {}
-        for name in file.files:
-            if name != "time":
-                axis = int(np.argmax(np.array(file[name].shape) == len(time)))
-                dims = [f"{name}_{i}" for i in range(file[name].ndim)]
-                dims[axis] = "time"
-                data[name] = (dims, file[name])
-        return xr.Dataset(data, coords={"time": ("time", time, {"units": "s"})})
+        dims = json.loads(str(file["dims"]))
+        data = {name: (dims[name], file[name]) for name in dims}
+        time = ("time", file["time"], {"units": "s"})
+        return xr.Dataset(data, coords={"time": time})
 
 
 def input_values(inputs: Mapping[str, Any], t: Scalar) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def run(path: Path, out: Path | None) -> int:
 def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
     """The saved times before a failure."""
     good = np.isfinite(np.asarray(trajectory.y.v)).all(-1)
-    n = max(int(good.argmin()), 1)
+    n = good.size if np.all(good) else max(int(np.argmin(good)), 1)
     cut = lambda tree: jax.tree.map(lambda x: x[:n], tree)
     return djdyn.Trajectory(
         trajectory.system,

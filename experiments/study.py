@@ -45,7 +45,8 @@ class Study:
         self.report = Report(title, subtitle)
         self.console = Console(width=max(Console().width, 110))
         self.out.mkdir(parents=True, exist_ok=True)
-        (self.out / "series.nc").unlink(missing_ok=True)
+        for stale in ("metrics.json", "series.nc", "report.html"):
+            (self.out / stale).unlink(missing_ok=True)
         columns = (
             TextColumn("{task.description:<34}"),
             BarColumn(),

@@ -175,6 +175,21 @@ def test_gradients_are_right_at_the_edges(v):
     assert jnp.allclose(reverse, ((up - down) / (2 * h)).T, atol=scale)
 
 
+def test_a_spring_of_no_rest_length_pulls_smoothly_through_zero():
+    """f = -k d, so its slope at zero length is -k in every direction."""
+    parts = {"spring": SpringDamper("world", "buoy", 50.0)}
+    body = djdyn.Body("buoy", "world", djdyn.Free(), 2.0, I_BC=INERTIA)
+    model = djdyn.System(djdyn.Mechanism((body,), gravity_W=(0, 0, 0)), parts)
+
+    def acceleration(p):
+        y = model.initial_state()
+        y = djdyn.State(y.q.at[:3].set(p), y.v, y.parts)
+        return model.derivative(0.0, y).v[3:]
+
+    slope = jax.jit(jax.jacfwd(acceleration))(jnp.zeros(3))
+    assert jnp.allclose(slope, -25.0 * jnp.eye(3))
+
+
 def test_a_stop_is_continuous_and_never_pulls():
     model = system({"part": JointStop("arm", -1.0, 0.5, 300.0, 20.0, 1e-3)})
 
@@ -198,6 +213,8 @@ def test_a_stop_is_continuous_and_never_pulls():
         (lambda: SpringDamper("tip", "buoy", -1.0), "stiffness must be at least 0"),
         (lambda: SpringDamper("tip", "buoy", 1.0, exponent=2), "odd"),
         (lambda: JointFriction("arm", width=0.0), "width must be above 0"),
+        (lambda: JointStop("arm", 1.0, -1.0, 1.0), "the lower is above"),
+        (lambda: system({"p": JointForce("arm", [1.0, 2.0])}), "which has 1 speeds"),
         (lambda: JointSpring("arm", float("nan")), "must be a number"),
         (
             lambda: system({"part": SpringDamper("tip", "boj", 1.0)}),

@@ -20,6 +20,7 @@ from .. import joints, parts, timefunctions
 from .._units import converter_of
 from ..mechanism import Body, Frame, Mechanism
 from ..simulate import simulate
+from ..solvers import SOLVERS
 from ..spatial import Pose, pose_rpy, quat_to_rotation
 from ..system import State, System
 from .dh import from_dh
@@ -157,7 +158,7 @@ class _Place:
         if not isinstance(table, Mapping) or "type" not in table:
             raise self.error("expected a table with a key 'type'")
         name, rest = table["type"], {k: v for k, v in table.items() if k != "type"}
-        if name not in kinds:
+        if not isinstance(name, str) or name not in kinds:
             raise (self / "type").error(
                 f"unknown type {name!r}; there are {', '.join(kinds)}"
             )
@@ -180,6 +181,9 @@ POSE = ("position", "roll_pitch_yaw", "quaternion")
 def _body(place: _Place, table: Any) -> Body:
     known = ("name", "parent", "joint", *POSE, "mass", "com", "inertia", "added_mass")
     place.keys_of(table, known, ("name", "joint", "mass"))
+    for key in ("name", "parent"):
+        if not isinstance(table.get(key, ""), str):
+            raise (place / key).error(f"expected a name, got {table[key]!r}")
     place = _Place(place.file, f"body {table['name']!r}")
     joint = dict(table["joint"]) if isinstance(table["joint"], Mapping) else {}
     joint_name = joint.pop("name", "")
@@ -234,7 +238,7 @@ def _mechanism(place: _Place, data: Mapping[str, Any], folder: Path) -> Mechanis
         return Mechanism(machine.bodies, tuple(frames), gravity)
     except ScenarioError:
         raise
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, AttributeError, OSError) as error:
         raise place.error(error) from error
 
 
@@ -242,12 +246,22 @@ def _simulation(place: _Place, table: Mapping[str, Any]) -> dict[str, Any]:
     place.keys_of(table, (*SIMULATION, "save_every"), ("t1",))
     how = dict(table)
     for key, value in how.items():
-        if key not in ("solver", "saveat", "jumps"):
-            (place / key).numbers(value, ())
+        if key == "solver":
+            if value not in tuple(SOLVERS):
+                there = ", ".join(SOLVERS)
+                raise (place / key).error(
+                    f"unknown solver {value!r}; there are {there}"
+                )
+        elif key == "max_steps":
+            how[key] = int((place / key).numbers(value, ()))
+        elif key in ("saveat", "jumps"):
+            how[key] = (place / key).numbers(value)
+        else:
+            how[key] = float((place / key).numbers(value, ()))
+            if key in ("dt", "control_period", "save_every") and not how[key] > 0:
+                raise (place / key).error(f"must be positive, got {value}")
     if "save_every" in how:
         every, span = how.pop("save_every"), how["t1"] - how.get("t0", 0.0)
-        if not every > 0:
-            raise (place / "save_every").error(f"must be positive, got {every}")
         n = math.floor(span / every + 1e-9)
         how["saveat"] = how.get("t0", 0.0) + every * np.arange(n + 1)
     return how
@@ -271,13 +285,14 @@ def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
     known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
     named = []
     for section in ("part", "controller"):
-        table = (place / section).keys_of(
-            data.get(section, {}), data.get(section, {}).keys()
-        )
+        table = data.get(section, {})
+        (place / section).keys_of(table, table if isinstance(table, Mapping) else ())
         for name, fields in table.items():
             named.append((name, (place / section / name).choose(known, fields)))
     inputs, functions = {}, {}
-    for name, value in data.get("input", {}).items():
+    section = data.get("input", {})
+    (place / "input").keys_of(section, section if isinstance(section, Mapping) else ())
+    for name, value in section.items():
         spot = place / "input" / name
         if isinstance(value, Mapping):
             functions[name] = spot.choose(FUNCTIONS, value)
@@ -287,6 +302,9 @@ def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
     initial = (place / "initial").keys_of(data.get("initial", {}), ("q", "v"))
     output = place / "output"
     wanted = output.keys_of(data.get("output", {}), ("frames", "reactions", "signals"))
+    for key, value in wanted.items():
+        if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+            raise (output / key).error(f"expected a list of names, got {value!r}")
     try:
         system = System(mechanism, named, inputs)
         y0 = system.initial_state(initial.get("q"), initial.get("v"))

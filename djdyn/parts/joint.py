@@ -4,10 +4,11 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._smooth import sign, step
-from .._types import Scalar
+from .._types import Scalar, known
 from .._units import si
 from ..kinematics import World
 from ..part import AbstractDrive, AbstractPassivePart, JointLoad, Response, Signals
@@ -26,6 +27,11 @@ def coordinates(world: World, joint: str) -> tuple[Array, Array]:
             " stops act on joints whose speeds are the rates of their coordinates"
         )
     return q, v
+
+
+def names(joints: Any) -> tuple[str, ...]:
+    """Converter of a field of names: one of them need not be in a list."""
+    return (joints,) if isinstance(joints, str) else tuple(joints)
 
 
 class JointSpring(AbstractPassivePart):
@@ -128,6 +134,11 @@ class JointStop(AbstractPassivePart):
     )
     width: PerSpeed = eqx.field(converter=si("rad, m", above=0.0), default=1e-4)
 
+    def __check_init__(self):
+        low, high = self.lower, self.upper
+        if known(low, high) and np.any(np.asarray(low) > np.asarray(high)):
+            raise ValueError(f"stops at {low} and {high}: the lower is above")
+
     def initial_state(self) -> dict:
         return {}
 
@@ -178,7 +189,7 @@ class JointStop(AbstractPassivePart):
 class JointActuator(AbstractDrive):
     """Applies a commanded force to single-speed joints: signal `command`, one each."""
 
-    joints: tuple[str, ...] = eqx.field(static=True, converter=tuple)
+    joints: tuple[str, ...] = eqx.field(static=True, converter=names)
     command: str = eqx.field(static=True)
 
     def initial_state(self) -> dict:

@@ -27,7 +27,8 @@ class SpringDamper(AbstractPassivePart):
 
     $$f = -\bigl(k\,x^n + c\,\dot\ell\bigr)\,e,$$
 
-    $n$ odd; at zero length the direction, and so the force, is zero.
+    $n$ odd. At zero length there is no direction: only a spring of no rest length pulls
+    smoothly through it.
     """
 
     tail: str = eqx.field(static=True)
@@ -57,9 +58,12 @@ class SpringDamper(AbstractPassivePart):
         del t, signals
         e_W, x, rate = self.stretch(world)
         tension = self.stiffness * x**self.exponent + self.damping * rate
-        p_WH, _ = world.point(self.head)
+        p_WH, p_WT = world.point(self.head)[0], world.point(self.tail)[0]
+        stretched = p_WH - p_WT - self.rest_length * e_W  # x e, smooth at zero length
+        f_W = -self.stiffness * x ** (self.exponent - 1) * stretched
+        f_W = f_W - self.damping * rate * e_W
         on, against = (world.mechanism.frame(f).body for f in (self.head, self.tail))
-        load = Load(on, against, p_WH, -tension * e_W, jnp.zeros_like(e_W))
+        load = Load(on, against, p_WH, f_W, jnp.zeros_like(e_W))
         return Response(state, (load,), {"tension": tension, "stretch": x})
 
     def energy(self, state: Any, world: World) -> Scalar:
