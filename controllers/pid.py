@@ -29,10 +29,10 @@ class JointPID(AbstractSignalPart):
 
     $$w = K_p e + I + K_d\,\dot e,\qquad
       u = \operatorname{clip}\bigl(w,\ \pm\min(u_{max},\ P/|v|)\bigr),\qquad
-      \dot I = K_i e + (u - w)/T_t ,$$
+      \dot I = K_i e + a\,(K_i/K_p)(u - w) ,$$
 
     so the integral does not wind up while the drive is at its force limit or power
-    cap. In position mode $\dot e = v_t - v$, the target's rate $v_t$ being zero unless
+    cap: at the default `anti_windup` $a=1$ it follows in the integral time $K_p/K_i$. In position mode $\dot e = v_t - v$, the target's rate $v_t$ being zero unless
     signal `rate` gives it. In velocity mode $\dot e = -\dot v$ is taken through a
     filter of time `filter_time`. (Roy, Steinke and Nicoll, *Ship Mechanical Systems
     API*, 2014, eqs 67 to 70, with the absolute values that eq. 70 lacks.)
@@ -49,7 +49,7 @@ class JointPID(AbstractSignalPart):
     mode: Literal["position", "velocity"] = eqx.field(static=True, default="position")
     limit: Gain = eqx.field(converter=si("N m, N", above=0.0), default=1e12)
     power: Gain = eqx.field(converter=si("W", above=0.0), default=1e12)
-    tracking_time: Scalar = eqx.field(converter=si("s", above=0.0), default=1.0)
+    anti_windup: Gain = eqx.field(converter=si("1", at_least=0.0), default=1.0)
     filter_time: Scalar = eqx.field(converter=si("s", above=0.0), default=0.01)
     speed_width: Scalar = eqx.field(converter=si("rad/s, m/s", above=0.0), default=1e-6)
 
@@ -88,6 +88,7 @@ class JointPID(AbstractSignalPart):
         w = self.kp * error + state.integral + self.kd * error_rate
         most = jnp.minimum(self.limit, self.power / magnitude(v, self.speed_width))
         u = jnp.clip(w, -most, most)
-        build_up = self.ki * error + (u - w) / self.tracking_time
+        follow = self.anti_windup * self.ki / jnp.where(self.kp > 0, self.kp, 1.0)
+        build_up = self.ki * error + follow * (u - w)
         rate = PIDState(integral=build_up, filtered=acceleration)
         return Response(rate, outputs={"u": u, "error": error})

@@ -219,10 +219,10 @@ def _times(t0, t1, saveat, control_period) -> Float[Array, " n"]:
                 f"{control_period} s"
             )
         return t0 + control_period * jnp.arange(n + 1, dtype=float)
-    times = jnp.asarray(201 if saveat is None else saveat)
-    if times.ndim == 0:
-        return jnp.linspace(t0, t1, int(times))
-    times = times.astype(float)
+    saveat = 201 if saveat is None else saveat
+    if np.ndim(saveat) == 0:  # pyright: ignore
+        return jnp.linspace(t0, t1, int(saveat))  # pyright: ignore
+    times = jnp.asarray(saveat, dtype=float)
     if known(times):
         saved = np.asarray(times)
         if not saved.size or saved.ndim != 1 or not np.all(np.diff(saved) > 0):

@@ -51,7 +51,6 @@ def build(angle: float | Array | None = None, width: float = WIDTH) -> djdyn.Sys
                 KD * active,
                 KI * active,
                 power=power,
-                tracking_time=KP / KI,
             ),
             "motors": JointActuator(NAMES, "pid.u"),
             "stop": JointStop("link2", LOWER, UPPER, STIFFNESS, DAMPING, width),

@@ -50,10 +50,10 @@ def test_the_rate_of_the_target_is_fed_forward():
     ],
 )
 def test_force_and_power_are_capped_and_the_integral_does_not_wind_up(limits, v, most):
-    pid = JointPID(("mass",), "ref.value", 100.0, ki=1.0, tracking_time=0.5, **limits)
+    pid = JointPID(("mass",), "ref.value", 100.0, ki=1.0, anti_windup=2.0, **limits)
     u, build_up = command(slider(pid), 0.0, v)
     assert jnp.allclose(u, most, rtol=1e-9)
-    assert jnp.allclose(build_up, 1.0 + (most - 100.0) / 0.5)
+    assert jnp.allclose(build_up, 1.0 + 2.0 * (1.0 / 100.0) * (most - 100.0))
     gradient = jax.grad(lambda v: command(slider(pid), 0.0, v)[0])(jnp.array(0.0))
     assert jnp.isfinite(gradient)
 
