@@ -33,10 +33,10 @@ class JointPID(AbstractSignalPart):
 
     so the integral does not wind up while the drive is at its force limit or power
     cap: at the default `anti_windup` $a=1$ it follows in the integral time $K_p/K_i$.
-    In position mode $\dot e = v_t - v$, the target's rate $v_t$ being zero unless signal
-    `rate` gives it. In velocity mode $\dot e = -\dot v$ is taken through a filter of
-    time `filter_time`. (Roy, Steinke and Nicoll, *Ship Mechanical Systems API*, 2014,
-    eqs 67 to 70, with the absolute values that eq. 70 lacks.)
+    In position mode $\dot e = v_t - v$, the target's rate $v_t$ being zero unless
+    signal `rate` gives it. In velocity mode $\dot e = -\dot v$ is taken through a
+    filter of time `filter_time`. (Roy, Steinke and Nicoll, *Ship Mechanical Systems
+    API*, 2014, eqs 67 to 70, with the absolute values that eq. 70 lacks.)
     """
 
     joints: tuple[str, ...] = eqx.field(static=True, converter=names)
