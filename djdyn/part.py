@@ -127,8 +127,8 @@ class AbstractPassivePart(AbstractPart):
         return jnp.zeros(())
 
 
-class AbstractDrive(AbstractPart):
-    """A part that hands all it draws from outside to the mechanism: an ideal motor."""
+class AbstractIdealPart(AbstractPart):
+    """A part that neither stores nor loses energy."""
 
     def energy(self, state: Any, world: World) -> Scalar:
         del state, world
@@ -139,27 +139,21 @@ class AbstractDrive(AbstractPart):
     ) -> Scalar:
         del t, state, world, signals
         return jnp.zeros(())
+
+
+class AbstractDrive(AbstractIdealPart):
+    """A part that hands all it draws from outside to the mechanism: an ideal motor."""
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
         loads = self(t, state, world, signals).loads
         return sum((load.power(world) for load in loads), start=jnp.zeros(()))
 
 
-class AbstractSignalPart(AbstractPart):
+class AbstractSignalPart(AbstractIdealPart):
     """A reference, sensor or controller: signals only, no mechanics.
 
     These are the parts that run at the control period when one is asked for.
     """
-
-    def energy(self, state: Any, world: World) -> Scalar:
-        del state, world
-        return jnp.zeros(())
-
-    def power_loss(
-        self, t: Scalar, state: Any, world: World, signals: Signals
-    ) -> Scalar:
-        del t, state, world, signals
-        return jnp.zeros(())
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
         del t, state, world, signals
