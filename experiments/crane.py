@@ -311,10 +311,7 @@ def figures(
         time,
         ("angle", "deg"),
         {"slew": q[:, 3], "luff": q[:, 4], "knuckle": q[:, 5]},
-        {
-            f"{n} wanted": wanted[:, i]
-            for i, n in enumerate(("slew", "luff", "knuckle"))
-        },
+        dict(zip(("slew", "luff", "knuckle"), wanted.T, strict=True)),
     )
     study.report.plot(
         f"{title}: vessel",
@@ -411,7 +408,8 @@ def scene(t: Array, found: dict[str, Any]) -> Scene:
         "outer": ((2.0, 0.3, 0.3), (1.0, 0.0, 0.0)),
     }
     for b, (body, (size, centre)) in enumerate(sizes.items(), start=1):
-        replay.box(body, size, R[:, b], p[:, b], offset=(np.eye(3), np.array(centre)))
+        offset, opacity = (np.eye(3), np.array(centre)), 1.0 if b == 1 else 0.6
+        replay.box(body, size, R[:, b], p[:, b], offset=offset, opacity=opacity)
     force_W = np.einsum("tij,tj->ti", R[:, 2], np.asarray(found["loads"][:, 2:]))
     replay.arrow("force on the king", p[:, 2], force_W, scale=2e-4, unit="N")
     return replay
