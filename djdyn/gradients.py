@@ -155,11 +155,9 @@ def check_gradient(
     coarsely = lambda x: tangent(x, basis[0], no, False)[0]
     differences, unrest = _differences(coarsely, zero, step)
 
-    scale = lambda g: max(float(jnp.max(jnp.abs(g))), np.finfo(float).tiny)
-    distance = lambda a, b: float(jnp.max(jnp.abs(a - b))) / scale(b)
-    adjoint_error = distance(reverse, forward)
-    difference_error = distance(reverse, differences)
-    integrator_error = distance(reverse, exact)
+    adjoint_error = _distance(reverse, forward)
+    difference_error = _distance(reverse, differences)
+    integrator_error = _distance(reverse, exact)
     everything = jnp.concatenate([reverse, forward, exact, value_zero[None]])
     blame = ""
     if not jnp.all(jnp.isfinite(everything)):
@@ -170,17 +168,14 @@ def check_gradient(
         # Adaptive steps change with the parameters: does the fine solve settle?
         fine = lambda x: tangent(x, basis[0], yes, fixed)[0]
         finely, _ = _differences(fine, zero, step)
-        blame = "integrator" if distance(exact, finely) <= tolerance else "kink"
+        blame = "integrator" if _distance(exact, finely) <= tolerance else "kink"
     elif unrest > max(10 * tolerance, 1e-4):
         blame = "kink"
     elif integrator_error > tolerance:
         blame = "integrator"
-    paths = []
-    for path, x in sorted(theta0.items()):  # the order of a flattened dictionary
-        paths += [path] if x.ndim == 0 else [f"{path}[{i}]" for i in range(x.size)]
     plain = lambda g: np.asarray(g / size)
     return GradientCheck(
-        tuple(paths),
+        _entries(theta0),
         float(value_zero),
         plain(reverse),
         plain(forward),
@@ -194,6 +189,20 @@ def check_gradient(
     )
 
 
+def _entries(theta: dict[str, Array]) -> tuple[str, ...]:
+    """A name for every number, in the order of a flattened dictionary."""
+    names = []
+    for path, x in sorted(theta.items()):
+        names += [path] if x.ndim == 0 else [f"{path}[{i}]" for i in range(x.size)]
+    return tuple(names)
+
+
+def _distance(a: Array, b: Array) -> float:
+    """Largest gap between two gradients, relative to the second's largest entry."""
+    largest = max(float(jnp.max(jnp.abs(b))), np.finfo(float).tiny)
+    return float(jnp.max(jnp.abs(a - b))) / largest
+
+
 def _differences(value, zero: Array, step: float) -> tuple[Array, float]:
     """Central differences, extrapolated from two steps, and how far those differ."""
     found = []
@@ -205,5 +214,4 @@ def _differences(value, zero: Array, step: float) -> tuple[Array, float]:
         found.append(jnp.stack(slopes))
     coarse, fine = found
     best = (4 * fine - coarse) / 3
-    apart = float(jnp.max(jnp.abs(coarse - fine)))
-    return best, apart / max(float(jnp.max(jnp.abs(best))), np.finfo(float).tiny)
+    return best, _distance(coarse, fine)
