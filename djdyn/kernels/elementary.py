@@ -1,0 +1,126 @@
+"""LLVM IR of elementary functions on vectors, within two units in the last place.
+
+`declarations` and the `definition`s of some names, put together, are a module's text.
+The functions have no branches, and no calls but of intrinsics; only angles past the
+reach of the reduction go, lane by lane, to the C library.
+"""
+
+import functools
+from collections.abc import Callable, Iterable
+
+from . import _error, _exponential, _logarithm, _trigonometric
+from ._ir import ATTRIBUTES, Function, Value, absolute, floating, vector
+
+
+FUNCTIONS: dict[str, Callable] = {
+    **{n: getattr(_trigonometric, n) for n in ("sin", "cos", "sincos", "tan")},
+    **{n: getattr(_trigonometric, n) for n in ("asin", "acos", "atan", "atan2")},
+    **{n: getattr(_exponential, n) for n in ("exp", "exp2", "expm1")},
+    **{n: getattr(_exponential, n) for n in ("tanh", "sinh", "cosh")},
+    **{n: getattr(_logarithm, n) for n in ("log", "log1p", "pow", "cbrt")},
+    **{n: getattr(_logarithm, n) for n in ("asinh", "acosh", "atanh")},
+    **{n: getattr(_error, n) for n in ("erf", "erfc")},
+}
+NAMES = tuple(FUNCTIONS)
+BINARY = ("atan2", "pow")
+REDUCED = {"sin": ("sin",), "cos": ("cos",), "tan": ("tan",), "sincos": ("sin", "cos")}
+WIDENED = (  # in single precision: computed in double
+    *("sinh", "cosh", "asinh", "acosh", "atanh", "pow", "cbrt", "erf", "erfc"),
+)
+
+
+def definition(name: str, lanes: int, bits: int) -> str:
+    """LLVM IR text that defines `@djdyn.<name>.f<bits>` on `lanes`-wide vectors.
+
+    Of one argument, or two: `atan2(y, x)` and `pow(x, y)`. `sincos` returns a pair.
+    """
+    return _written(name, lanes, bits)[0]
+
+
+def declarations(names: Iterable[str], lanes: int, bits: int) -> str:
+    """What the definitions of `names` need: intrinsics, and calls of the C library."""
+    needed: dict[str, None] = {}
+    for name in names:
+        needed |= dict.fromkeys(_written(name, lanes, bits)[1])
+    return "".join(needed)
+
+
+@functools.cache
+def _written(name: str, lanes: int, bits: int) -> tuple[str, tuple[str, ...]]:
+    fn, scalar = Function(lanes), floating(bits)
+    given = [Value(fn, scalar, ref) for ref in ("%x", "%y")[: 1 + (name in BINARY)]]
+    if name in WIDENED and bits == 32:
+        wide = FUNCTIONS[name](*(x.cast("fpext", "double") for x in given))
+        results = (wide.cast("fptrunc", "float"),)
+    else:
+        results = FUNCTIONS[name](*given)
+        results = results if isinstance(results, tuple) else (results,)
+    if name in REDUCED:
+        limit = _trigonometric.REDUCIBLE[scalar]
+        results = _unless(absolute(given[0]) > limit, results, REDUCED[name])
+
+    one = results[0].type
+    result = one if len(results) == 1 else "{" + ", ".join([one] * len(results)) + "}"
+    arguments = ", ".join(f"{x.type} {x.ref}" for x in given)
+    head = f"define internal {result} @djdyn.{name}.f{bits}({arguments}) {ATTRIBUTES}"
+    if len(results) == 1:
+        tail = f"  ret {one} {results[0].ref}"
+    else:
+        a, b = (x.ref for x in results)
+        tail = (
+            f"  %pair = insertvalue {result} poison, {one} {a}, 0\n"
+            f"  %both = insertvalue {result} %pair, {one} {b}, 1\n"
+            f"  ret {result} %both"
+        )
+    text = "\n".join([head + " {", "entry:", *fn.lines, tail, "}\n"])
+    return text, tuple(fn.declarations)
+
+
+def _unless(rare: Value, fast: tuple, names: tuple[str, ...]) -> tuple:
+    """The results, or those of the C library for all lanes if any is `rare`."""
+    fn, scalar = rare.fn, fast[0].scalar
+    one, bits = fast[0].type, 64 if scalar == "double" else 32
+    test = rare.ref
+    if fn.lanes > 1:
+        reduce = f"llvm.vector.reduce.or.v{fn.lanes}i1"
+        fn.declarations[f"declare i1 @{reduce}({rare.type})\n"] = None
+        test = "%any"
+        fn.lines.append(f"  %any = call i1 @{reduce}({rare.type} {rare.ref})")
+    slow = [f"%slow.{name}" for name in names]
+    fn.lines += [f"  br i1 {test}, label %rare, label %common", "rare:"]
+    for name, ref in zip(names, slow, strict=True):
+        fn.declarations |= dict.fromkeys(_lanewise(name, fn.lanes, bits))
+        fn.lines.append(f"  {ref} = call {one} @djdyn.{name}.lanes.f{bits}({one} %x)")
+    fn.lines += ["  br label %common", "common:"]
+    return tuple(
+        fn.emit(scalar, f"phi {one} [{x.ref}, %entry], [{y}, %rare]")
+        for x, y in zip(fast, slow, strict=True)
+    )
+
+
+def _lanewise(name: str, lanes: int, bits: int) -> tuple[str, str]:
+    """The C function, and a loop that calls it; out of line, to keep callers short."""
+    scalar = floating(bits)
+    one, c_name = vector(scalar, lanes), name + "f" * (bits == 32)
+    head = f"define internal {one} @djdyn.{name}.lanes.f{bits}({one} %x)"
+    call = f"call {scalar} @{c_name}({scalar}"
+    body = f"  %r = {call} %x)\n  ret {one} %r\n"
+    if lanes > 1:
+        body = f"""entry:
+  br label %loop
+loop:
+  %i = phi i32 [0, %entry], [%next, %loop]
+  %done = phi {one} [poison, %entry], [%more, %loop]
+  %a = extractelement {one} %x, i32 %i
+  %r = {call} %a)
+  %more = insertelement {one} %done, {scalar} %r, i32 %i
+  %next = add i32 %i, 1
+  %end = icmp eq i32 %next, {lanes}
+  br i1 %end, label %out, label %loop
+out:
+  ret {one} %more
+"""
+    return (
+        f"declare {scalar} @{c_name}({scalar}) {ATTRIBUTES}\n",
+        f"{head} cold noinline {ATTRIBUTES} {{\n{body}}}\n",
+    )

@@ -1,0 +1,309 @@
+"""From a graph to chunks of straight-line code around a frame of slots in memory.
+
+Compilers take longer than linear time over long straight-line code, so it is cut into
+chunks; what one chunk leaves to another goes through a slot of the frame. A loop's
+carries have slots of their own.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+from .graph import Graph, Loop, Value
+
+
+CHUNK = 4000  # operations
+
+
+@dataclasses.dataclass
+class Chunk:
+    """Straight-line code: `items` in order, then `exports` into slots."""
+
+    items: list[Value] = dataclasses.field(default_factory=list)
+    exports: list[tuple[Value, Value]] = dataclasses.field(default_factory=list)
+    imports: list[Value] = dataclasses.field(default_factory=list)
+    at: int = 0
+
+
+@dataclasses.dataclass
+class Turns:
+    """A loop around chunks; `head` works out whether to take another turn."""
+
+    number: int
+    loop: Loop
+    head: list["Step"]
+    body: list["Step"]
+    first: int = 0
+    last: int = 0
+
+
+Step = Chunk | Turns
+
+
+@dataclasses.dataclass
+class Schedule:
+    """What to do in order, and where values live in between."""
+
+    steps: list[Step]
+    slots: dict[Value, int]
+    slot_count: int
+    scratch: dict[int, int]  # buffer: its first slot
+    operations: int
+
+    @property
+    def frame_slots(self) -> int:
+        return self.slot_count
+
+
+def operands(graph: Graph, value: Value) -> tuple[Value, ...]:
+    """The values that an operation reads."""
+    op = graph.ops[value]
+    match op[0]:
+        case "constant" | "load" | "carry" | "result" | "loop":
+            return ()
+        case "store":
+            return (op[5],)
+        case "lookup":
+            return (op[3],)
+    return op[1:]
+
+
+def live(graph: Graph) -> set[Value]:
+    """Operations that a result depends on."""
+    stores: dict[int, list[tuple[Value, int | None]]] = {}
+    inside: dict[Value, int] = {}
+    at: dict[int, Value] = {}
+    for number, loop in enumerate(graph.loops):
+        for item in (*loop.head.items, *loop.body.items):
+            inside[item] = number
+    for value, op in enumerate(graph.ops):
+        if op[0] == "store":
+            stores.setdefault(op[1], []).append(value)
+        elif op[0] == "loop":
+            at[op[1]] = value
+    roots = [
+        value
+        for number, buffer in enumerate(graph.buffers)
+        if buffer.role == "result"
+        for value in stores.get(number, [])
+    ]
+    found: set[Value] = set()
+    read: set[int] = set()
+    work = list(roots)
+    while work:
+        value = work.pop()
+        if value in found:
+            continue
+        found.add(value)
+        work.extend(operands(graph, value))
+        if value in inside:
+            work.append(at[inside[value]])
+        op = graph.ops[value]
+        if op[0] in ("load", "lookup") and op[1] not in read:
+            read.add(op[1])
+            work.extend(stores.get(op[1], []))
+        elif op[0] in ("carry", "result"):
+            loop = graph.loops[op[1]]
+            work += [loop.starts[op[2]], loop.nexts[op[2]], loop.carries[op[2]]]
+            work += [at[op[1]], loop.results[op[2]]]
+        elif op[0] == "loop" and graph.loops[op[1]].test is not None:
+            work.append(graph.loops[op[1]].test)
+    return found
+
+
+def schedule(graph: Graph, chunk: int = CHUNK) -> Schedule:
+    """Chunks, loops and slots of a finished graph."""
+    alive = live(graph)
+    steps = _steps(graph, graph.open[0].items, alive, chunk)
+    position = _number(steps, 0)
+    slots, count = _slots(graph, steps, position)
+    scratch = {}
+    for number, buffer in enumerate(graph.buffers):
+        if buffer.role == "scratch":
+            scratch[number], count = count, count + buffer.size
+    total = sum(len(c.items) for c in chunks(steps))
+    return Schedule(steps, slots, count, scratch, total)
+
+
+def chunks(steps: list[Step]) -> Iterator[Chunk]:
+    for step in steps:
+        if isinstance(step, Chunk):
+            yield step
+        else:
+            yield from chunks(step.head)
+            yield from chunks(step.body)
+
+
+def _steps(
+    graph: Graph, items: list[Value], alive: set[Value], size: int
+) -> list[Step]:
+    out: list[Step] = []
+    items = [i for i in items if i in alive]
+    skip = ("carry", "result")
+    straight: list[Value] = []
+
+    def close() -> None:
+        parts = max(1, -(-len(straight) // size))
+        length = -(-len(straight) // parts) or 1
+        for first in range(0, len(straight), length):
+            out.append(Chunk(straight[first : first + length]))
+        straight.clear()
+
+    for item in items:
+        op = graph.ops[item]
+        if op[0] == "loop":
+            close()
+            number, loop = op[1], graph.loops[op[1]]
+            head = _steps(graph, loop.head.items, alive, size)
+            body = _steps(graph, loop.body.items, alive, size)
+            moved = [j for j, c in enumerate(loop.carries) if c in alive]
+            if moved:
+                _last(out).exports += [(loop.starts[j], loop.carries[j]) for j in moved]
+                _last(body).exports += [(loop.nexts[j], loop.carries[j]) for j in moved]
+            out.append(Turns(number, loop, head, body))
+        elif op[0] not in skip:
+            straight.append(item)
+    close()
+    return out
+
+
+def _last(steps: list[Step]) -> Chunk:
+    if not steps or not isinstance(steps[-1], Chunk):
+        steps.append(Chunk())
+    return steps[-1]  # pyright: ignore
+
+
+def _number(steps: list[Step], position: int) -> int:
+    for step in steps:
+        position += 1
+        if isinstance(step, Chunk):
+            step.at = position
+        else:
+            step.first = position
+            position = _number(step.body, _number(step.head, position))
+            position += 1
+            step.last = position
+    return position
+
+
+def _slots(graph: Graph, steps: list[Step], end: int) -> tuple[dict[Value, int], int]:
+    """Slots for what outlives its chunk, shared by values that never meet."""
+    home: dict[Value, int] = {}
+    loops: list[tuple[int, int]] = []  # spans of the loops around the current chunk
+    within: dict[Value, tuple[tuple[int, int], ...]] = {}
+    span: dict[Value, list[int]] = {}
+    stands_for: dict[Value, Value] = {}
+
+    def begin(value: Value, at: int) -> None:
+        span[value], within[value] = [at, at], tuple(loops)
+
+    def use(value: Value, at: int) -> None:
+        value = stands_for.get(value, value)
+        around = within[value]
+        # A use in a loop that the value stands outside of lasts to the loop's end.
+        for depth, (_, last) in enumerate(loops):
+            if depth >= len(around) or around[depth] != loops[depth]:
+                at = max(at, last)
+                break
+        span[value][1] = max(span[value][1], at)
+
+    def walk(steps: list[Step]) -> None:
+        for step in steps:
+            if isinstance(step, Turns):
+                loops.append((step.first, step.last))
+                walk(step.head)
+                if step.loop.test is not None:
+                    test = step.loop.test
+                    if test not in graph.constants:
+                        keep(test)
+                        use(test, step.last)
+                walk(step.body)
+                loops.pop()
+                continue
+            local = set(step.items)
+            wanted: dict[Value, None] = {}
+            for item in step.items:
+                for x in operands(graph, item):
+                    if x not in local and x not in graph.constants:
+                        wanted[x] = None
+            for x, carry in step.exports:
+                if x not in local and x not in graph.constants:
+                    wanted[x] = None
+                if carry not in span:
+                    begin(carry, step.at)
+                    number, j = graph.ops[carry][1:]
+                    stands_for[graph.loops[number].results[j]] = carry
+                use_carry(carry, step.at)
+            for item in step.items:
+                home[item] = step.at
+            for x in wanted:
+                keep(x)
+                use(x, step.at)
+            step.imports = list(wanted)
+
+    def use_carry(carry: Value, at: int) -> None:
+        span[carry][1] = max(span[carry][1], at)
+
+    def keep(value: Value) -> None:
+        value = stands_for.get(value, value)
+        if value not in span:
+            begin_at(value)
+
+    scopes: dict[Value, tuple[tuple[int, int], ...]] = {}
+
+    def begin_at(value: Value) -> None:
+        span[value] = [home[value], home[value]]
+        within[value] = scopes[value]
+
+    def note_scopes(steps: list[Step], around: tuple) -> None:
+        for step in steps:
+            if isinstance(step, Turns):
+                inner = (*around, (step.first, step.last))
+                note_scopes(step.head, inner)
+                note_scopes(step.body, inner)
+            else:
+                for item in step.items:
+                    scopes[item] = around
+
+    def stretch(steps: list[Step]) -> None:
+        """Carries keep their slots for the whole of their loop."""
+        for step in steps:
+            if isinstance(step, Turns):
+                for c in step.loop.carries:
+                    if c in span:
+                        span[c][1] = max(span[c][1], step.last)
+                stretch(step.head)
+                stretch(step.body)
+
+    note_scopes(steps, ())
+    walk(steps)
+    stretch(steps)
+    slots, count = _colour(span)
+    for value, carry in stands_for.items():
+        if carry in slots:
+            slots[value] = slots[carry]
+    exported = {x for x in slots}
+    for chunk in chunks(steps):
+        chunk.exports += [(x, x) for x in chunk.items if x in exported]
+    del end
+    return slots, count
+
+
+def _colour(span: dict[Value, list[int]]) -> tuple[dict[Value, int], int]:
+    """Slots for intervals; one that ends where another begins may not share."""
+    free: list[int] = []
+    ends: list[tuple[int, int]] = []
+    slots: dict[Value, int] = {}
+    count = 0
+    import heapq
+
+    for value in sorted(span, key=lambda v: span[v][0]):
+        first, last = span[value]
+        while ends and ends[0][0] < first:
+            free.append(heapq.heappop(ends)[1])
+        if free:
+            slot = free.pop()
+        else:
+            slot, count = count, count + 1
+        slots[value] = slot
+        heapq.heappush(ends, (last, slot))
+    return slots, count
