@@ -50,11 +50,8 @@ from .part import (
     Load as Load,
     Response as Response,
 )
-from .simulate import (
-    SimulationError as SimulationError,
-    rollout as rollout,
-    simulate as simulate,
-)
+from .rollout import rollout as rollout
+from .simulate import SimulationError as SimulationError, simulate as simulate
 from .spatial import Pose as Pose, pose_rpy as pose_rpy, translation as translation
 from .system import State as State, System as System
 from .trajectory import (

@@ -1,7 +1,5 @@
 """One door to the solver: a system and a span of time give a trajectory."""
 
-import warnings
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import diffrax as dfx
@@ -10,17 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
-from ._types import Number, Numbers, Scalar, known
-from .parameters import check_lanes, put
-from .part import AbstractSignalPart
+from ._types import Number, Numbers, known
+from .field import Field, Inputs
 from .solvers import Integrator
 from .system import State, System
 from .trajectory import Trajectory, input_values
 
-
-Inputs = Mapping[str, Numbers | Callable[[Scalar], Array]]
 
 
 class SimulationError(RuntimeError):
@@ -70,18 +65,18 @@ def simulate(
     blew up and keeps what was reached. Inside `jit`, `grad` or `vmap` nothing is
     raised: look at `trajectory.ok`.
     """
-    integrator = _integrator(solver, dt, rtol, atol, max_steps, adjoint, control_period)
+    integrator = integrator_for(solver, dt, rtol, atol, max_steps, adjoint, control_period)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)
     check_inputs(system, inputs)
-    times = _times(t0, t1, saveat, control_period)
-    trajectory = _solve(
+    times = save_times(t0, t1, saveat, control_period)
+    trajectory = solve(
         system,
         y0,
-        times,
+        jnp.asarray(times, float),
         (float(t0), float(t1)),
         integrator,
-        _float(control_period),
+        as_float(control_period),
         dict(inputs or {}),
         None if jumps is None else jnp.asarray(jumps, float),
         ledger,
@@ -92,79 +87,10 @@ def simulate(
     return trajectory
 
 
-def rollout(
-    system: System,
-    t1: Number,
-    initial_state: State | None = None,
-    *,
-    parameters: Mapping[str, Numbers] | None = None,
-    t0: Number = 0.0,
-    saveat: Numbers | None = None,
-    solver: str = "tsit5",
-    dt: Number | None = None,
-    rtol: Numbers = 1e-8,
-    atol: Numbers = 1e-8,
-    control_period: Number | None = None,
-    inputs: Inputs | None = None,
-    jumps: Numbers | None = None,
-    adjoint: str = "reverse",
-    max_steps: int | None = None,
-) -> Trajectory:
-    """Many simulations at once: `simulate` over a leading batch axis.
-
-    **Arguments:**
-
-    - `initial_state`: its arrays may have a leading batch axis, all or some of them.
-    - `parameters`: values with a leading batch axis, by path.
-
-    The others are those of `simulate`. A lane that diverges is reported by a warning
-    and in `trajectory.ok`; the other lanes are not touched by it.
-    """
-    integrator = _integrator(solver, dt, rtol, atol, max_steps, adjoint, control_period)
-    y0 = system.initial_state() if initial_state is None else initial_state
-    check_inputs(system, inputs)
-    lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
-    check_lanes(system, lanes)
-    one = jax.eval_shape(lambda: system.initial_state())
-    axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
-    sizes = {f"parameter {k!r}": x.shape[:1] for k, x in lanes.items()}
-    for (path, x), axis in zip(
-        jax.tree_util.tree_leaves_with_path(y0),
-        jax.tree.leaves(axes, is_leaf=lambda a: a is None),
-        strict=True,
-    ):
-        where = f"initial state{jax.tree_util.keystr(path)}"
-        if axis == 0:
-            sizes[where] = x.shape[:1]
-        if known(x) and not np.all(np.isfinite(x)):
-            raise ValueError(f"{where} is not finite")
-    if len({*sizes.values()}) != 1:
-        said = ", ".join(f"{k} {v}" for k, v in sizes.items())
-        raise ValueError(
-            "a rollout needs one batch size"
-            + (f", got {said}" if said else ": neither state nor parameters have one")
-        )
-    trajectory = _solve_batch(
-        system,
-        y0,
-        lanes,
-        axes,
-        _times(t0, t1, saveat, control_period),
-        (float(t0), float(t1)),
-        integrator,
-        _float(control_period),
-        dict(inputs or {}),
-        None if jumps is None else jnp.asarray(jumps, float),
-    )
-    if known(trajectory.ok) and not np.all(trajectory.ok):
-        warnings.warn(trajectory.failure(), stacklevel=2)
-    return trajectory
-
-
-def _integrator(solver, dt, rtol, atol, max_steps, adjoint, control_period):
+def integrator_for(solver, dt, rtol, atol, max_steps, adjoint, control_period):
     """Between two samples fewer steps are allowed than in a whole run."""
     most = max_steps or (16384 if control_period is None else 256)
-    return Integrator(solver, _float(dt), rtol, atol, most, adjoint)
+    return Integrator(solver, as_float(dt), rtol, atol, most, adjoint)
 
 
 def check_inputs(system: System, inputs: Inputs | None) -> None:
@@ -179,7 +105,7 @@ def check_inputs(system: System, inputs: Inputs | None) -> None:
             raise ValueError(f"input {name!r} has shape {shape}, expected {wanted}")
 
 
-def _float(x: Number | None) -> float | None:
+def as_float(x: Number | None) -> float | None:
     return None if x is None else float(x)
 
 
@@ -201,8 +127,8 @@ def check_state(system: System, y: State) -> None:
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
 
 
-def _times(t0, t1, saveat, control_period) -> Float[Array, " n"]:
-    """The times to save at, checked where they are known."""
+def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
+    """The times to save at, checked; NumPy where they are known."""
     if not t1 > t0:
         raise ValueError(f"a simulation ends after it starts, got {t0} to {t1} s")
     if control_period is not None:
@@ -218,55 +144,27 @@ def _times(t0, t1, saveat, control_period) -> Float[Array, " n"]:
                 f"the span of {t1 - t0} s is not a whole number of control periods of "
                 f"{control_period} s"
             )
-        return t0 + control_period * jnp.arange(n + 1, dtype=float)
+        return t0 + control_period * np.arange(n + 1)
     saveat = 201 if saveat is None else saveat
-    if np.ndim(saveat) == 0:  # pyright: ignore
-        return jnp.linspace(t0, t1, int(saveat))  # pyright: ignore
-    times = jnp.asarray(saveat, dtype=float)
-    if known(times):
-        saved = np.asarray(times)
-        if not saved.size or saved.ndim != 1 or not np.all(np.diff(saved) > 0):
-            raise ValueError("save times must be numbers that increase")
-        if saved[0] < t0 or saved[-1] > t1:
-            raise ValueError(f"save times must lie between {t0} and {t1} s")
+    if np.ndim(saveat) == 0:
+        return np.linspace(t0, t1, int(saveat))
+    if not known(saveat):
+        return jnp.asarray(saveat, dtype=float)
+    times = np.asarray(saveat, dtype=float)
+    if not times.size or times.ndim != 1 or not np.all(np.diff(times) > 0):
+        raise ValueError("save times must be numbers that increase")
+    if times[0] < t0 or times[-1] > t1:
+        raise ValueError(f"save times must lie between {t0} and {t1} s")
     return times
 
 
-class _Field(eqx.Module):
-    """The vector field on one flat array: few leaves make gradients cheap."""
-
-    system: System
-    inputs: dict[str, Any]
-    held: dict[str, dict[str, Array]]
-    unravel: Callable[[Array], PyTree] = eqx.field(static=True)
-    ledger: bool = eqx.field(static=True)
-
-    def input_values(self, t: Scalar) -> dict[str, Any]:
-        return input_values(self.inputs, t)
-
-    def __call__(self, t: Scalar, flat: Float[Array, " n"]) -> Float[Array, " n"]:
-        y, _ = self.unravel(flat)
-        given = self.input_values(t)
-        rate = self.system.derivative(t, y, given, self.held)
-        work = jnp.zeros(2 if self.ledger else 0, flat.dtype)
-        if self.ledger:
-            work = jnp.stack(self.system.powers(t, y, given, self.held))
-        return ravel_pytree((rate, work))[0]
-
-    def correct_coordinates(self, flat0: Array, flat1: Array, h: Scalar) -> Array:
-        """Redoes the step of the coordinates with the new speeds."""
-        (y0, _), (y1, work) = self.unravel(flat0), self.unravel(flat1)
-        q = y0.q + h * self.system.mechanism.q_dot(y0.q, y1.v)
-        return ravel_pytree((State(q, y1.v, y1.parts), work))[0]
-
-
 @eqx.filter_checkpoint  # less to trace, less to store
-def _vector_field(t: Any, flat: Array, field: _Field) -> Array:
+def _vector_field(t: Any, flat: Array, field: Field) -> Array:
     return field(t, flat)
 
 
 @eqx.filter_jit
-def _solve(
+def solve(
     system: System,
     y0: State,
     times: Float[Array, " n"],
@@ -279,7 +177,7 @@ def _solve(
     progress: bool,
 ) -> Trajectory:
     flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if ledger else 0)))
-    field = _Field(system, inputs, {}, unravel, ledger)
+    field = Field(system, inputs, {}, unravel, ledger)
     held: dict = {}
     if control_period is None:
         t0, t1 = span
@@ -318,78 +216,17 @@ def _solve(
     )
 
 
-@eqx.filter_jit
-def _solve_batch(
-    system: System,
-    y0: State,
-    lanes: dict[str, Array],
-    axes: PyTree,
-    times: Float[Array, " n"],
-    span: tuple[float, float],
-    integrator: Integrator,
-    control_period: float | None,
-    inputs: dict[str, Any],
-    jumps: Array | None,
-) -> Trajectory:
-    how = (span, integrator, control_period, inputs, jumps, False, False)
-
-    def lane(y0: State, values: dict[str, Array]) -> Trajectory:
-        trajectory = _solve(put(system, values), y0, times, *how)
-        bare = lambda x: (x.system, x.t, x.inputs)
-        return eqx.tree_at(bare, trajectory, (None, None, None))
-
-    trajectory = jax.vmap(lane, in_axes=(axes, 0))(y0, lanes)
-    return eqx.tree_at(
-        lambda x: (x.system, x.t, x.lanes, x.inputs),
-        trajectory,
-        (system, times, lanes, inputs),
-        is_leaf=lambda x: x is None,
-    )
-
-
-def _held_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array:
-    r"""States of controllers one period on, their inputs held.
-
-    $s + \int_0^T e^{A\tau}d\tau\,\dot s$ with $A = \partial\dot s/\partial s$: exact
-    for linear controllers, and stable for filters faster than the samples.
-    """
-    if not s.size:
-        return s
-    rate, A = rates(s), jax.jacfwd(rates)(s)
-    block = jnp.zeros((s.size + 1, s.size + 1), s.dtype)
-    block = block.at[:-1, :-1].set(A * period).at[:-1, -1].set(rate * period)
-    return s + jax.scipy.linalg.expm(block)[:-1, -1]
-
-
-def _sampled(field: _Field, flat0, times, period: float, integrator: Integrator, jumps):
+def _sampled(field: Field, flat0, times, period: float, integrator: Integrator, jumps):
     """Zero-order hold: controllers step at samples, the rest is solved in between."""
-    system = field.system
-    names = [k for k, p in system.parts.items() if isinstance(p, AbstractSignalPart)]
-
-    def sample(flat: Array, t: Scalar) -> tuple[Array, dict]:
-        y, work = field.unravel(flat)
-        now = system.at(t, y, field.input_values(t))
-        held = {name: now.responses[name].outputs for name in names}
-        own, shape_own = ravel_pytree({name: y.parts[name] for name in names})
-
-        def rates(own: Array) -> Array:
-            states = State(y.q, y.v, {**y.parts, **shape_own(own)})
-            now = system.at(t, states, field.input_values(t))
-            return ravel_pytree({name: now.responses[name].rate for name in names})[0]
-
-        states = {**y.parts, **shape_own(_held_step(rates, own, period))}
-        return ravel_pytree((State(y.q, y.v, states), work))[0], held
-
     def interval(carry, span):
         flat, ok = carry
-        stepped, held = sample(flat, span[0])
-        holding = _Field(system, field.inputs, held, field.unravel, field.ledger)
+        stepped, held = field.sample(span[0], flat, period)
         sol = integrator.run(
             _vector_field,
             span[0],
             span[1],
             stepped,
-            holding,
+            field.hold(held),
             dfx.SaveAt(t1=True),
             integrator.steps(0.0, period),
             jumps,

@@ -68,6 +68,18 @@ SOLVERS: dict[str, Callable[[], dfx.AbstractSolver]] = {
     "rk4": RK4,
     "semi_implicit": SemiImplicit,
 }
+
+
+def _dense(tableau: dfx.ButcherTableau) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`A`, `b` and `c`, without a last stage that only serves the error estimate."""
+    b, n = tableau.b_sol, np.max(np.flatnonzero(tableau.b_sol)) + 1
+    A = np.zeros((len(b), len(b)))
+    for i, row in enumerate(tableau.a_lower, start=1):
+        A[i, : len(row)] = row
+    return A[:n, :n], b[:n], np.concatenate([[0.0], tableau.c])[:n]
+
+
+TABLEAUS = {"rk4": _dense(RK4.tableau), "tsit5": _dense(dfx.Tsit5.tableau)}
 ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
     "reverse": dfx.RecursiveCheckpointAdjoint,  # jax.grad, jax.vjp, jax.jacrev
     "forward": dfx.ForwardMode,  # jax.jvp, jax.jacfwd

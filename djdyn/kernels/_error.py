@@ -46,7 +46,7 @@ def complement(a: Value) -> Value:
     c, c_low = quick_sum(a.like(1.25), polynomial((a - 4.0) / (a + 4.0), COMPLEMENT))
     top, top_low = product(e, c)
     top_low = fma(e, c_low, fma(c, e_low + p_low, top_low))
-    ratio, rest = quotient((top, top_low), sum_of(1.0, 2.0 * a))
+    ratio, rest = quotient((top, top_low), sum_of(2.0 * a, 1.0))
     return scaled(ratio + rest, power)
 
 

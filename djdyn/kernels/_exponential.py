@@ -67,7 +67,7 @@ def within(x: Value, scale: float = 1.0) -> Value:
 
 
 def exp(x: Value) -> Value:
-    power, p, low = exponential(within(x))
+    power, p, _ = exponential(within(x))
     return scaled(1.0 + p, power)
 
 
@@ -114,7 +114,7 @@ def sinh(x: Value) -> Value:
 
 
 def cosh(x: Value) -> Value:
-    power, p, low = exponential(at_most(absolute(x), LOG_MAX[x.scalar] + 0.71))
+    power, p, _ = exponential(at_most(absolute(x), LOG_MAX[x.scalar] + 0.71))
     half = power_of_two(power + (x.bias - 2), x.scalar)
     up = half * (1.0 + p) * 2.0
     return up + 0.25 / up

@@ -1,9 +1,8 @@
 """Values whose arithmetic writes LLVM IR, so that formulas read as formulas."""
 
 import dataclasses
-import functools
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Union
 
@@ -108,9 +107,7 @@ class Value:
 
     def _binary(self, op: str, a: Number, b: Number, scalar: str = "") -> "Value":
         a, b = self.like(a), self.like(b)
-        return self.fn.emit(
-            scalar or self.scalar, f"{op} {self.type} {a.ref}, {b.ref}"
-        )
+        return self.fn.emit(scalar or self.scalar, f"{op} {self.type} {a.ref}, {b.ref}")
 
     def _arithmetic(self, op: str, a: Number, b: Number) -> "Value":
         return self._binary("f" * (self.scalar in DIGITS) + op, a, b)
@@ -197,8 +194,8 @@ class Value:
         suffix = f"f{BITS[self.scalar]}"
         if self.fn.lanes > 1:
             suffix = f"v{self.fn.lanes}{suffix}"
-        others = tuple(map(self.like, others))
-        return self.fn.call(self.scalar, f"llvm.{name}.{suffix}", self, *others)
+        args = [self, *map(self.like, others)]
+        return self.fn.call(self.scalar, f"llvm.{name}.{suffix}", *args)
 
 
 def fma(a: Number, b: Number, c: Number) -> Value:
@@ -246,17 +243,17 @@ def polynomial(x: Value, coefficients: Sequence[Number]) -> Value:
     return fma(x, terms[1], terms[0])
 
 
-def sum_of(a: Number, b: Number) -> tuple[Value, Value]:
+def sum_of(a: Value, b: Number) -> tuple[Value, Value]:
     """`a + b` and what rounding took from it."""
     total = a + b
     of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)  # pyright: ignore
+    return total, (a - (total - of_b)) + (b - of_b)
 
 
-def quick_sum(a: Number, b: Number) -> tuple[Value, Value]:
+def quick_sum(a: Value, b: Number) -> tuple[Value, Value]:
     """The same where `a` is the larger, or zero."""
     total = a + b
-    return total, b - (total - a)  # pyright: ignore
+    return total, b - (total - a)
 
 
 def product(a: Value, b: Number) -> tuple[Value, Value]:

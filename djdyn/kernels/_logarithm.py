@@ -87,12 +87,12 @@ def log(x: Value) -> Value:
 
 
 def log1p(x: Value) -> Value:
-    return where(x.equals(0.0), x, logarithm(*sum_of(1.0, x)))
+    return where(x.equals(0.0), x, logarithm(*sum_of(x, 1.0)))
 
 
 def log1p_of(x: Value, low: Value) -> Value:
     """`log(1 + x + low)`."""
-    total, rest = sum_of(1.0, x)
+    total, rest = sum_of(x, 1.0)
     return logarithm(total, rest + low)
 
 
@@ -109,32 +109,27 @@ def root_of(x: Value, low: Value) -> tuple[Value, Value]:
     return root, 0.5 * rest / where(root.equals(0.0), 1.0, root)
 
 
-def from_root(x: Value, a: Value, square: float) -> Value:
-    """`log(a + sqrt(a a + square))` for `a >= 0`, where `a` is `x` short of one term.
-
-    `x` is `a`, or `a - 1` where the root is small: what is left when one is taken out.
-    """
-    far = a > 2.0 ** (x.digits // 2 + 2)  # where the root is `a`
+def from_root(a: Value, square: float) -> Value:
+    """`log(a + sqrt(a a + square))`, to the last bit also where that is small."""
+    far = a > 2.0 ** (a.digits // 2 + 2)  # where the root is `a`
     b = where(far, 1.0, a)
     high, low = product(b, b)
     total, rest = sum_of(high, square)
     root, root_low = root_of(*quick_sum(total, rest + low))
-    if square > 0.0:
-        root = root - 1.0  # exact
-    y, y_low = sum_of(x, root)
-    u, u_low = sum_of(1.0, y)
+    # take one from the term that holds it, which is exact: log(1 + small) is left
+    y, y_low = sum_of(b, root - 1.0) if square > 0.0 else sum_of(root, b - 1.0)
+    u, u_low = sum_of(y, 1.0)
     u_low = u_low + (y_low + root_low)
     u, u_low = where(far, a, u), where(far, 0.0, u_low)
-    return logarithm(u, u_low, where(far, x.like(1.0), 0.0))
+    return logarithm(u, u_low, where(far, a.like(1.0), 0.0))
 
 
 def asinh(x: Value) -> Value:
-    a = absolute(x)
-    return copysign(from_root(a, a, 1.0), x)
+    return copysign(from_root(absolute(x), 1.0), x)
 
 
 def acosh(x: Value) -> Value:
-    return where(x < 1.0, math.nan, from_root(x - 1.0, x, -1.0))
+    return where(x < 1.0, math.nan, from_root(x, -1.0))
 
 
 def precise_logarithm(x: Value) -> tuple[Value, Value]:
@@ -159,9 +154,10 @@ def precise_logarithm(x: Value) -> tuple[Value, Value]:
     return total, rest + fma(2.0, h_low, fma(k, l2, whole_low))
 
 
-def pow(x: Value, y: Value) -> Value:
+def pow(x: Value, y: Value, precise: bool = True) -> Value:
+    """Unless `precise`, the error grows with the logarithm of the result."""
     a = absolute(x)
-    high, low = precise_logarithm(a)
+    high, low = precise_logarithm(a) if precise else (logarithm(a), x.like(0.0))
     bounded = at_least(at_most(y, 2.0**70), -(2.0**70))  # no further: no NaN below
     e, e_low = product(bounded, high)
     e_low = where(absolute(e) < 2.0**10, fma(bounded, low, e_low), 0.0)

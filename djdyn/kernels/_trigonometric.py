@@ -7,6 +7,7 @@ the relative error of the whole function, rounded to the format.
 import math
 
 from ._ir import (
+    BITS,
     HALF_PI,
     Value,
     absolute,
@@ -95,12 +96,13 @@ def cosine(r: Value, low: Value) -> tuple[Value, Value]:
 
 def signed(x: Value, sign: Value) -> Value:
     """`x`, negated where the highest bit of `sign` is set."""
-    top = -(1 << 63) if x.scalar == "double" else -(1 << 31)
+    top = -(1 << (BITS[x.scalar] - 1))
     return (x.bits ^ (sign & top)).number
 
 
 def top_bit(quarter: Value, bit: int) -> Value:
-    return quarter << ((63 if quarter.scalar == "i64" else 31) - bit)
+    """That bit, moved to where the sign is."""
+    return quarter << (BITS[quarter.scalar] - 1 - bit)
 
 
 def sincos(x: Value) -> tuple[Value, Value]:
@@ -123,9 +125,10 @@ def tan(x: Value) -> Value:
     quarter, r, low = reduced(absolute(x))
     s, c = sine(r, low), cosine(r, low)
     odd = (quarter & 1).equals(1)
-    above = tuple(where(odd, b, a) for a, b in zip(s, c, strict=True))
-    below = tuple(where(odd, a, b) for a, b in zip(s, c, strict=True))
-    ratio, rest = quotient(above, below)  # pyright: ignore
+    ratio, rest = quotient(
+        (where(odd, c[0], s[0]), where(odd, c[1], s[1])),
+        (where(odd, s[0], c[0]), where(odd, s[1], c[1])),
+    )
     return signed(ratio + rest, top_bit(quarter, 0) ^ x.bits)
 
 

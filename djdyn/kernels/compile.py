@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,14 @@ class Compiled:
         self.run = kind(at)
 
 
-def assembly(closed: ClosedJaxpr, batched: tuple[bool, ...], lanes: int) -> str:
+def assembly(
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    lanes: int,
+    patterns: Sequence[bytes | None] = (),
+) -> str:
     """The LLVM assembly of a kernel and of its handler."""
-    program = trace(closed)
+    program = trace(closed, patterns)
     plan = schedule(program.graph)
     frame = plan.frame_slots * program.dtype.itemsize * lanes
     text = Writer(program, plan, batched, lanes).module()
@@ -133,19 +139,22 @@ _loaded: dict[str, Compiled] = {}
 
 
 def compile_kernel(
-    closed: ClosedJaxpr, batched: tuple[bool, ...], batch: int
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    batch: int,
+    patterns: Sequence[bytes | None] = (),
 ) -> tuple[str, Compiled]:
     """The kernel of a function and its name, from memory, disk or afresh."""
     lanes = lanes_for(closed, batch)
     digest = hashlib.sha256(_generator() + fingerprint(closed))
-    digest.update(f"{batched}{lanes}".encode())
+    digest.update(f"{batched}{lanes}{patterns}".encode())
     name = f"djdyn.{digest.hexdigest()[:32]}"
     if name not in _loaded:
         path = cache_folder() / f"{name}.o"
         if path.exists():
             code = path.read_bytes()
         else:
-            code = object_code(assembly(closed, batched, lanes))
+            code = object_code(assembly(closed, batched, lanes, patterns))
             _keep(path, code)
         _loaded[name] = Compiled(code)
         capsule = jax.ffi.pycapsule(_loaded[name].handler)

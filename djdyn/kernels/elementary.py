@@ -8,25 +8,27 @@ reach of the reduction go, lane by lane, to the C library.
 import functools
 from collections.abc import Callable, Iterable
 
-from . import _error, _exponential, _logarithm, _trigonometric
-from ._ir import ATTRIBUTES, Function, Value, absolute, floating, vector
+from . import _error as r, _exponential as e, _logarithm as l, _trigonometric as t
+from ._ir import ATTRIBUTES, BITS, Function, Value, absolute, floating, vector
 
 
 FUNCTIONS: dict[str, Callable] = {
-    **{n: getattr(_trigonometric, n) for n in ("sin", "cos", "sincos", "tan")},
-    **{n: getattr(_trigonometric, n) for n in ("asin", "acos", "atan", "atan2")},
-    **{n: getattr(_exponential, n) for n in ("exp", "exp2", "expm1")},
-    **{n: getattr(_exponential, n) for n in ("tanh", "sinh", "cosh")},
-    **{n: getattr(_logarithm, n) for n in ("log", "log1p", "pow", "cbrt")},
-    **{n: getattr(_logarithm, n) for n in ("asinh", "acosh", "atanh")},
-    **{n: getattr(_error, n) for n in ("erf", "erfc")},
+    **dict(sin=t.sin, cos=t.cos, sincos=t.sincos, tan=t.tan),
+    **dict(asin=t.asin, acos=t.acos, atan=t.atan, atan2=t.atan2),
+    **dict(exp=e.exp, exp2=e.exp2, expm1=e.expm1),
+    **dict(tanh=e.tanh, sinh=e.sinh, cosh=e.cosh),
+    **dict(log=l.log, log1p=l.log1p, pow=l.pow, cbrt=l.cbrt),
+    **dict(asinh=l.asinh, acosh=l.acosh, atanh=l.atanh, erf=r.erf, erfc=r.erfc),
+}
+# in single precision these are computed in double
+WIDENED: dict[str, Callable] = {
+    **dict(sinh=e.sinh, cosh=e.cosh, asinh=l.asinh, acosh=l.acosh, atanh=l.atanh),
+    **dict(pow=functools.partial(l.pow, precise=False), cbrt=l.cbrt),
+    **dict(erf=r.erf, erfc=r.erfc),
 }
 NAMES = tuple(FUNCTIONS)
 BINARY = ("atan2", "pow")
 REDUCED = {"sin": ("sin",), "cos": ("cos",), "tan": ("tan",), "sincos": ("sin", "cos")}
-WIDENED = (  # in single precision: computed in double
-    *("sinh", "cosh", "asinh", "acosh", "atanh", "pow", "cbrt", "erf", "erfc"),
-)
 
 
 def definition(name: str, lanes: int, bits: int) -> str:
@@ -50,13 +52,13 @@ def _written(name: str, lanes: int, bits: int) -> tuple[str, tuple[str, ...]]:
     fn, scalar = Function(lanes), floating(bits)
     given = [Value(fn, scalar, ref) for ref in ("%x", "%y")[: 1 + (name in BINARY)]]
     if name in WIDENED and bits == 32:
-        wide = FUNCTIONS[name](*(x.cast("fpext", "double") for x in given))
+        wide = WIDENED[name](*(x.cast("fpext", "double") for x in given))
         results = (wide.cast("fptrunc", "float"),)
     else:
         results = FUNCTIONS[name](*given)
         results = results if isinstance(results, tuple) else (results,)
     if name in REDUCED:
-        limit = _trigonometric.REDUCIBLE[scalar]
+        limit = t.REDUCIBLE[scalar]
         results = _unless(absolute(given[0]) > limit, results, REDUCED[name])
 
     one = results[0].type
@@ -79,7 +81,7 @@ def _written(name: str, lanes: int, bits: int) -> tuple[str, tuple[str, ...]]:
 def _unless(rare: Value, fast: tuple, names: tuple[str, ...]) -> tuple:
     """The results, or those of the C library for all lanes if any is `rare`."""
     fn, scalar = rare.fn, fast[0].scalar
-    one, bits = fast[0].type, 64 if scalar == "double" else 32
+    one, bits = fast[0].type, BITS[scalar]
     test = rare.ref
     if fn.lanes > 1:
         reduce = f"llvm.vector.reduce.or.v{fn.lanes}i1"

@@ -115,8 +115,12 @@ class Program:
     dtype: np.dtype
 
 
-def trace(closed: ClosedJaxpr) -> Program:
-    """Takes a closed jaxpr apart."""
+def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program:
+    """Takes a closed jaxpr apart.
+
+    `patterns` names entries of the arguments that are 0, 1 or -1 for good; 2 is any
+    number.
+    """
     from . import control, elementwise, indexing, linear  # noqa: F401  fill RULES
 
     described = lambda v: jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype)
@@ -134,6 +138,8 @@ def trace(closed: ClosedJaxpr) -> Program:
     for number, a in enumerate(arguments):
         size = math.prod(a.shape)
         buffer = graph.buffer("argument", number, size, np.dtype(a.dtype))
+        if patterns and patterns[number]:
+            graph.known[buffer] = np.frombuffer(patterns[number], np.int8).tolist()
         inputs.append(Memory(buffer, 0, a.shape))
     outputs = tracing.run(closed.jaxpr, closed.consts, inputs)
     taken = set()

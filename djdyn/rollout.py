@@ -1,0 +1,276 @@
+"""Many simulations at once, on lanes, threads and devices."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, PyTree
+
+from . import steps
+from ._types import Number, Numbers, known
+from .field import Field, Inputs
+from .parameters import check_lanes, put
+from .simulate import as_float, check_inputs, integrator_for, save_times, solve
+from .solvers import Integrator
+from .system import State, System
+from .trajectory import Trajectory
+
+
+Backend = Literal["kernel", "xla"]
+
+
+def rollout(
+    system: System,
+    t1: Number,
+    initial_state: State | None = None,
+    *,
+    parameters: Mapping[str, Numbers] | None = None,
+    t0: Number = 0.0,
+    saveat: Numbers | None = None,
+    solver: str = "tsit5",
+    dt: Number | None = None,
+    rtol: Numbers = 1e-8,
+    atol: Numbers = 1e-8,
+    control_period: Number | None = None,
+    inputs: Inputs | None = None,
+    jumps: Numbers | None = None,
+    adjoint: str = "reverse",
+    max_steps: int | None = None,
+    backend: Backend | None = None,
+    remember: Literal["all", "sqrt"] = "all",
+    mesh: Mesh | None = None,
+) -> Trajectory:
+    """Many simulations at once: `simulate` over a leading batch axis.
+
+    **Arguments:**
+
+    - `initial_state`: its arrays may have a leading batch axis, all or some of them.
+    - `parameters`: values with a leading batch axis, by path.
+    - `backend`: `"kernel"` compiles fixed steps (`dt` with `semi_implicit`, `rk4` or
+      `tsit5`) to vector code on CPUs, `"xla"` leaves all to XLA. By default kernels run
+      wherever they can: fixed steps, and saved times that fall on steps.
+    - `remember`: which states the reverse sweep of a kernel keeps, `"all"` or, to save
+      memory for some more time, one in the square root of the number of steps.
+    - `mesh`: devices to spread the batch over, along the mesh's first axis.
+
+    The others are those of `simulate`. A lane that diverges is reported by a warning
+    and in `trajectory.ok`; the other lanes are not touched by it.
+    """
+    integrator = integrator_for(
+        solver, dt, rtol, atol, max_steps, adjoint, control_period
+    )
+    y0 = system.initial_state() if initial_state is None else initial_state
+    check_inputs(system, inputs)
+    lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
+    check_lanes(system, lanes)
+    axes, batch = _batch(system, y0, lanes)
+    times = save_times(t0, t1, saveat, control_period)
+    span, period = (float(t0), float(t1)), as_float(control_period)
+    given = dict(inputs or {})
+    how = _kernel(integrator, times, span, period, backend, remember)
+    if how is not None:
+        how["patterns"] = _patterns(system, lanes, given)
+    if mesh is not None and batch % mesh.devices.shape[0]:
+        raise ValueError(
+            f"a batch of {batch} does not divide over {mesh.devices.shape[0]} devices"
+        )
+    trajectory = _solve_batch(
+        system,
+        y0,
+        lanes,
+        axes,
+        jnp.asarray(times, float),
+        span,
+        integrator,
+        period,
+        given,
+        None if jumps is None else jnp.asarray(jumps, float),
+        None if how is None else _Static(how),
+        mesh,
+    )
+    if _here(trajectory.ok) and not np.all(trajectory.ok):
+        warnings.warn(trajectory.failure(), stacklevel=2)
+    return trajectory
+
+
+def _here(x: Array) -> bool:
+    """Whether all of an array is known and on this machine."""
+    return known(x) and getattr(x, "is_fully_addressable", True)
+
+
+def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, int]:
+    """Which arrays of the state have a batch axis, and its one size."""
+    one = jax.eval_shape(lambda: system.initial_state())
+    axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
+    sizes = {f"parameter {k!r}": x.shape[:1] for k, x in lanes.items()}
+    for (path, x), axis in zip(
+        jax.tree_util.tree_leaves_with_path(y0),
+        jax.tree.leaves(axes, is_leaf=lambda a: a is None),
+        strict=True,
+    ):
+        where = f"initial state{jax.tree_util.keystr(path)}"
+        if axis == 0:
+            sizes[where] = x.shape[:1]
+        if _here(x) and not np.all(np.isfinite(x)):
+            raise ValueError(f"{where} is not finite")
+    if len({*sizes.values()}) != 1:
+        said = ", ".join(f"{k} {v}" for k, v in sizes.items())
+        raise ValueError(
+            "a rollout needs one batch size"
+            + (f", got {said}" if said else ": neither state nor parameters have one")
+        )
+    return axes, next(iter(sizes.values()))[0]
+
+
+# Kernels ------------------------------------------------------------------------------
+
+
+class _Static:
+    """A dictionary that stands in the key of a compilation."""
+
+    def __init__(self, items: dict[str, Any]):
+        self.items = items
+        self._key = tuple(sorted((k, str(v)) for k, v in items.items()))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and self._key == other._key
+
+
+def _kernel(
+    integrator: Integrator,
+    times: Any,
+    span: tuple[float, float],
+    period: float | None,
+    backend: Backend | None,
+    remember: str,
+) -> dict[str, Any] | None:
+    """How kernels would do it, or None if they do not."""
+    if backend not in (None, "kernel", "xla"):
+        raise ValueError(f"backend is kernel or xla, not {backend!r}")
+    if remember not in ("all", "sqrt"):
+        raise ValueError(f"remember is all or sqrt, not {remember!r}")
+    if backend == "xla" or (backend is None and jax.default_backend() != "cpu"):
+        return None
+    dt, why = integrator.dt, ""
+    counts = None
+    if dt is None or integrator.solver not in steps.METHODS:
+        why = f"kernels take fixed steps (dt) of {', '.join(steps.METHODS)}"
+    elif period is None:
+        if known(times):
+            counts = steps.Clock(*span, dt).counts(np.asarray(times))
+        if counts is None:
+            why = f"kernels save at the ends of steps, here multiples of {dt:g} s"
+    if why and backend == "kernel":
+        raise ValueError(why)
+    return None if why else {"counts": counts, "remember": remember}
+
+
+def _patterns(system: System, lanes: dict, inputs: dict) -> tuple[bytes | None, ...]:
+    """Entries of the parameters that are zero or one, where no lane changes them."""
+    found = []
+
+    def look(values: dict[str, Array]) -> int:
+        field = Field(put(system, values), inputs, {}, _nothing, False)
+        found.append(steps.patterns(field))
+        return 0
+
+    jax.eval_shape(look, {k: x[0] for k, x in lanes.items()})
+    return found[0]
+
+
+def _nothing(x: Array) -> Array:
+    return x
+
+
+def _march(
+    system: System,
+    y0: State,
+    times: Array,
+    span: tuple[float, float],
+    integrator: Integrator,
+    period: float | None,
+    inputs: dict[str, Any],
+    how: dict[str, Any],
+) -> Trajectory:
+    """One lane by kernels."""
+    flat0, unravel = ravel_pytree((y0, jnp.zeros(0)))
+    field = Field(system, inputs, {}, unravel, False)
+    options = {"remember": how["remember"], "patterns": how["patterns"]}
+    held: dict = {}
+    dt = integrator.dt
+    assert dt is not None
+    if period is None:
+        clock = steps.Clock(*span, dt)
+        counts, total = how["counts"], clock.steps
+        flats = steps.march(field, flat0, integrator.solver, clock, counts, **options)
+    else:
+        clock = steps.Clock(*span, period)
+        total = clock.steps * steps.Clock(0.0, period, dt).steps
+        flats, held = steps.march_sampled(
+            field, flat0, integrator.solver, clock, dt, **options
+        )
+    finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
+    last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
+    flats = jnp.where(finite[:, None], flats, jnp.inf)
+    return Trajectory(
+        system,
+        times,
+        jax.vmap(unravel)(flats)[0],
+        ok=finite[-1],
+        steps=jnp.asarray(total),
+        stopped=(times[last], unravel(flats[last])[0]),
+        held=held,
+        inputs=inputs,
+    )
+
+
+@eqx.filter_jit
+def _solve_batch(
+    system: System,
+    y0: State,
+    lanes: dict[str, Array],
+    axes: PyTree,
+    times: Array,
+    span: tuple[float, float],
+    integrator: Integrator,
+    period: float | None,
+    inputs: dict[str, Any],
+    jumps: Array | None,
+    how: _Static | None,
+    mesh: Mesh | None,
+) -> Trajectory:
+    def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
+        here = put(system, values)
+        if how is None:
+            rest = (span, integrator, period, inputs, jumps, False, False)
+            trajectory = solve(here, y0, times, *rest)
+        else:
+            rest = (times, span, integrator, period, inputs, how.items)
+            trajectory = _march(here, y0, *rest)
+        bare = lambda x: (x.system, x.t, x.inputs)
+        return eqx.tree_at(bare, trajectory, (None, None, None))
+
+    run = jax.vmap(lane, in_axes=(None, axes, 0))
+    if mesh is not None:
+        split, whole = PartitionSpec(mesh.axis_names[0]), PartitionSpec()
+        at = lambda a: whole if a is None else split
+        specs = jax.tree.map(at, axes, is_leaf=lambda a: a is None)
+        run = jax.shard_map(
+            run, mesh=mesh, in_specs=(whole, specs, split), out_specs=split, check_vma=False
+        )
+    trajectory = run(system, y0, lanes)
+    return eqx.tree_at(
+        lambda x: (x.system, x.t, x.lanes, x.inputs),
+        trajectory,
+        (system, times, lanes, inputs),
+        is_leaf=lambda x: x is None,
+    )

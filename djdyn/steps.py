@@ -1,0 +1,139 @@
+"""Fixed steps as plain functions of arrays, and runs of them as kernels."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from . import kernels
+from ._types import Scalar
+from .field import Field
+from .solvers import TABLEAUS
+
+
+METHODS = ("semi_implicit", *TABLEAUS)
+Step = Callable[..., Array]  # (i, y, *theta) -> y
+
+
+class Clock(eqx.Module):
+    """Steps of `dt` from `t0` to `t1`; the last ends where the span does."""
+
+    t0: float = eqx.field(static=True)
+    t1: float = eqx.field(static=True)
+    dt: float = eqx.field(static=True)
+
+    @property
+    def steps(self) -> int:
+        return math.ceil((self.t1 - self.t0) / self.dt * (1 - 1e-9))
+
+    def counts(self, times: np.ndarray) -> np.ndarray | None:
+        """How many steps lie before each time; None if a time is within a step."""
+        ends = np.append(self.t0 + self.dt * np.arange(self.steps), self.t1)
+        counts = np.abs(times[:, None] - ends[None]).argmin(1)
+        near = np.abs(ends[counts] - times) <= 1e-9 * self.dt
+        return counts if np.all(near) else None
+
+    def at(self, i: Any, dtype: Any) -> tuple[Array, Array]:
+        """When step `i` begins and how long it is."""
+        n, dt = self.steps, jnp.asarray(self.dt, dtype)
+        short = self.t1 - (self.t0 + (n - 1) * self.dt)
+        even = abs(short - self.dt) <= 1e-9 * self.dt
+        h = dt if even else jnp.where(i == n - 1, jnp.asarray(short, dtype), dt)
+        return self.t0 + dt * i.astype(dtype), h
+
+
+def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array:
+    """A step of a fixed-step method."""
+    if solver == "semi_implicit":
+        return field.correct_coordinates(y, y + h * field(t, y), h)
+    A, b, c = (jnp.asarray(x, y.dtype) for x in TABLEAUS[solver])
+    rate = jax.checkpoint(field)  # pyright: ignore  less to store
+
+    def stage(slopes: Array, row: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        a, c, here = row
+        slope = rate(t + c * h, y + h * (a @ slopes))
+        return slopes + here[:, None] * slope[None], None
+
+    # A loop over the stages, so that the field is compiled once.
+    start = jnp.zeros((len(b), *y.shape), y.dtype)
+    slopes, _ = lax.scan(stage, start, (A, c, jnp.eye(len(b), dtype=y.dtype)))
+    return y + h * (b @ slopes)
+
+
+def _opened(field: Field, fn: Callable[..., Array]) -> tuple[Step, list[Array]]:
+    """`fn(field, i, y)` as a function of the field's arrays."""
+    arrays, static = eqx.partition(field, eqx.is_array)
+    theta, tree = jax.tree.flatten(arrays)
+
+    def step(i: Any, y: Array, *theta: Array) -> Array:
+        return fn(eqx.combine(jax.tree.unflatten(tree, theta), static), i, y)
+
+    return step, theta
+
+
+def patterns(field: Field) -> tuple[bytes | None, ...]:
+    """Which entries of the field's arrays are zero or one for good."""
+    return tuple(map(kernels.pattern, jax.tree.leaves(eqx.filter(field, eqx.is_array))))
+
+
+def march(
+    field: Field,
+    y0: Float[Array, " n"],
+    solver: str,
+    clock: Clock,
+    counts: np.ndarray,
+    **how: Any,
+) -> Float[Array, "saves n"]:
+    """States after some counts of steps."""
+
+    def fn(field: Field, i: Any, y: Array) -> Array:
+        t, h = clock.at(i, y.dtype)
+        return one_step(field, solver, t, y, h)
+
+    step, theta = _opened(field, fn)
+    ends = np.union1d(counts[counts > 0], [clock.steps])
+    states = jnp.concatenate([y0[None], kernels.march(step, ends, y0, *theta, **how)])
+    return states[np.searchsorted(np.concatenate([[0], ends]), counts)]
+
+
+def march_sampled(
+    field: Field,
+    y0: Float[Array, " n"],
+    solver: str,
+    samples: Clock,
+    dt: float,
+    **how: Any,
+) -> tuple[Float[Array, "samples n"], dict[str, dict[str, Array]]]:
+    """States at the samples of controllers, and their outputs from each sample on."""
+    period = samples.dt
+    inner = Clock(0.0, period, dt)
+    held_like = jax.eval_shape(lambda: field.sample(jnp.zeros(()), y0, period)[1])
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), held_like)
+    start, shape_held = ravel_pytree(zeros)
+
+    def fn(field: Field, i: Any, both: Array) -> Array:
+        t, _ = samples.at(i, both.dtype)
+        y, held = field.sample(t, both[: y0.size], period)
+        holding = field.hold(held)
+
+        def turn(y: Array, k: Array) -> tuple[Array, None]:
+            late, h = inner.at(k, y.dtype)
+            return one_step(holding, solver, t + late, y, h), None
+
+        y, _ = lax.scan(turn, y, jnp.arange(inner.steps, dtype=jnp.int32))
+        return jnp.concatenate([y, ravel_pytree(held)[0]])
+
+    step, theta = _opened(field, fn)
+    counts = np.arange(1, samples.steps + 1)
+    both = jnp.concatenate([y0, start])
+    found = kernels.march(step, counts, both, *theta, **how)
+    ys = jnp.concatenate([y0[None], found[:, : y0.size]])
+    outputs = jax.vmap(shape_held)(found[:, y0.size :])
+    return ys, jax.tree.map(lambda x: jnp.concatenate([x, x[-1:]]), outputs)
