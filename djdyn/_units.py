@@ -38,9 +38,20 @@ class si:
             raise ValueError(f"{what} must be above {self.above:g}{unit}, got {low:g}")
 
 
+@dataclasses.dataclass(frozen=True)
+class optional:
+    """Converter of a parameter that may be absent: None stays None."""
+
+    present: si
+
+    def __call__(self, x: Numbers | None) -> Float[Array, "..."] | None:
+        return None if x is None else self.present(x)
+
+
 def converter_of(field: dataclasses.Field) -> si | None:
     """The `si` of a field that holds a parameter."""
     converter = field.metadata.get("converter")
+    converter = converter.present if isinstance(converter, optional) else converter
     return converter if isinstance(converter, si) else None
 
 
@@ -48,6 +59,6 @@ def check_values(module: Any) -> None:
     """Raises where a parameter is not a number or outside its field's bounds."""
     for field in dataclasses.fields(module):
         converter, value = converter_of(field), getattr(module, field.name)
-        if converter is not None and known(value):
+        if converter is not None and value is not None and known(value):
             what = f"{type(module).__name__}.{field.name}"
             converter.check(what, np.asarray(value))

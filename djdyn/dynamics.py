@@ -16,6 +16,7 @@ Algorithms*, 2008), linear in the number of bodies.
 
 from typing import Literal
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
@@ -23,7 +24,7 @@ from jaxtyping import Array, ArrayLike, Float
 from ._types import Mat6, Scalar, Vec6
 from .kinematics import World, look
 from .mechanism import Mechanism
-from .spatial import cross, cross_wrench, shift_twist, shift_wrench, skew
+from .spatial import cross, cross_wrench, mirror, shift_twist, shift_wrench, skew
 
 
 Wrenches = Float[Array, "bodies 6"]
@@ -33,28 +34,58 @@ RECURSION_FROM = 7  # bodies; measured, see docs/speed.md
 
 def inertias(world: World) -> Float[Array, "bodies 6 6"]:
     """6x6 inertias about the bodies' origins, in world axes; the world's is zero."""
-    M_B = jnp.stack([jnp.zeros((6, 6)), *(b.inertia_B for b in world.mechanism.bodies)])
-    R = world.X_WB.R
-    blocks = M_B.reshape(-1, 2, 3, 2, 3)
-    return jnp.einsum("nij,najbk,nlk->naibl", R, blocks, R).reshape(-1, 6, 6)
+    m, h, J = _masses(world)
+    one = m[:, None, None] * jnp.eye(3, dtype=m.dtype)
+    M = jnp.block([[J, skew(h)], [-skew(h), one]])
+    return M if (added := _added(world)) is None else M + added
 
 
-def weights(world: World) -> Wrenches:
-    """Gravity's wrench on each body, about its origin."""
-    bodies = world.mechanism.bodies
-    m = jnp.stack([jnp.zeros(()), *(b.mass for b in bodies)])
-    c = jnp.stack([jnp.zeros(3), *(b.p_BC for b in bodies)])
-    f = m[:, None] * world.gravity_W[None]
-    return jnp.concatenate([cross(jnp.einsum("nij,nj->ni", world.X_WB.R, c), f), f], -1)
+def _masses(world: World) -> tuple[Array, Array, Array]:
+    """Mass, first moment and inertia of each body about its origin, in world axes."""
+    bodies, R = world.mechanism.bodies, world.X_WB.R
+    stack = lambda rows: jnp.concatenate([jnp.zeros_like(rows[0])[None], jnp.stack(rows)])
+    m = stack([b.mass for b in bodies])
+    h = jnp.einsum("nij,nj->ni", R, stack([b.mass * b.p_BC for b in bodies]))
+    J = jnp.einsum("nij,njk->nik", R, stack([b.J_B for b in bodies]))
+    return m, h, mirror(jnp.einsum("nij,nkj->nik", J, R))
 
 
-def needed_wrenches(world: World, M: Float[Array, "bodies 6 6"]) -> Wrenches:
-    """What the bodies need, beside gravity, to keep all speeds constant."""
+def _added(world: World) -> Float[Array, "bodies 6 6"] | None:
+    """Added mass in world axes, if any body has some."""
+    bodies, R = world.mechanism.bodies, world.X_WB.R
+    if all(b.A_B is None for b in bodies):
+        return None
+    none = jnp.zeros((6, 6), R.dtype)
+    A = jnp.stack([none, *(none if b.A_B is None else b.A_B for b in bodies)])
+    A = 0.5 * (A + jnp.swapaxes(A, 1, 2)).reshape(-1, 2, 3, 2, 3)
+    return jnp.einsum("nij,najbk,nlk->naibl", R, A, R).reshape(-1, 6, 6)
+
+
+def needed_wrenches(
+    world: World, v_dot: Float[Array, " nv"] | None = None
+) -> Wrenches:
+    r"""What the bodies need, beside gravity, for `v_dot`, or at constant speeds.
+
+    With $h = m c$ and $J$ about the origin, whose acceleration is $a$,
+
+    $$f = m(a - g) + \alpha\times h + \omega\times(\omega\times h),\qquad
+    \tau = J\alpha + \omega\times J\omega + h\times(a - g) .$$
+    """
+    m, h, J = _masses(world)
+    A = world.A_WB if v_dot is None else world.A_WB + _along_bodies(world, v_dot)
+    w, alpha, a = world.V_WB[:, :3], A[:, :3], A[:, 3:] - world.gravity_W[None]
+    f = m[:, None] * a + cross(alpha, h) + cross(w, cross(w, h))
+    turned = jnp.einsum("nij,nj->ni", J, alpha)
+    spun = cross(w, jnp.einsum("nij,nj->ni", J, w))
+    F = jnp.concatenate([turned + spun + cross(h, a), f], -1)
+    added = _added(world)
+    if added is None:
+        return F
     V = world.V_WB
-    A = world.A_WB - jnp.pad(cross(V[:, :3], V[:, 3:]), ((0, 0), (3, 0)))
-    h = jnp.einsum("nij,nj->ni", M, V)
-    gyroscopic = jax.vmap(cross_wrench)(V, h)
-    return jnp.einsum("nij,nj->ni", M, A) + gyroscopic - weights(world)
+    A = A - jnp.pad(cross(V[:, :3], V[:, 3:]), ((0, 0), (3, 0)))
+    momentum = jnp.einsum("nij,nj->ni", added, V)
+    gyroscopic = jax.vmap(cross_wrench)(V, momentum)
+    return F + jnp.einsum("nij,nj->ni", added, A) + gyroscopic
 
 
 def inverse(
@@ -62,10 +93,8 @@ def inverse(
 ) -> Float[Array, " nv"]:
     """Joint forces that give `v_dot` under gravity and the wrenches `F_WB`."""
     _check_size(world, "v_dot", v_dot)
-    M, J = inertias(world), world.jacobians()
-    F = needed_wrenches(world, M) - (0.0 if F_WB is None else F_WB)
-    F = F + jnp.einsum("nij,naj,a->ni", M, J, v_dot)
-    return jnp.einsum("nai,ni->a", J, F)
+    F = needed_wrenches(world, v_dot) - (0.0 if F_WB is None else F_WB)
+    return _along_joints(world, F)
 
 
 def projected_inertia(world: World) -> Float[Array, "nv nv"]:
@@ -87,13 +116,29 @@ def forward(
         method = "recursion" if large else "projection"
     if method not in ("projection", "recursion"):
         raise ValueError(f"method is projection or recursion, not {method!r}")
-    M = inertias(world)
-    needed = needed_wrenches(world, M) - (0.0 if F_WB is None else F_WB)
-    if method == "recursion":
-        return _recursion(world, M, needed, tau)
-    J = world.jacobians()
-    rhs = tau - jnp.einsum("nai,ni->a", J, needed)
-    return solve_spd(jnp.einsum("nai,nij,nbj->ab", J, M, J), rhs)
+    F_WB = jnp.zeros_like(world.V_WB) if F_WB is None else F_WB
+    return _forward(world, tau, F_WB, method=method)
+
+
+@eqx.filter_custom_jvp
+def _forward(
+    world: World, tau: Float[Array, " nv"], F_WB: Wrenches, *, method: Method
+) -> Float[Array, " nv"]:
+    needed = needed_wrenches(world) - F_WB
+    return _solve_mass(world, tau - _along_joints(world, needed), method)
+
+
+@_forward.def_jvp
+def _forward_jvp(primals: tuple, tangents: tuple, *, method: Method) -> tuple:
+    r"""By the equation of motion: $M\,d\dot v = d\tau - d\,\mathrm{ID}(\dot v)$.
+
+    Inverse dynamics is cheaper to differentiate than any way to solve it (Carpentier
+    and Mansard, *Analytical derivatives of rigid body dynamics algorithms*, 2018).
+    """
+    v_dot = _forward(*primals, method=method)
+    missing = lambda world, tau, F_WB: tau - inverse(world, v_dot, F_WB)
+    _, rhs = eqx.filter_jvp(missing, primals, tangents)
+    return v_dot, _solve_mass(primals[0], rhs, method)
 
 
 def _check_size(world: World, name: str, x: Array) -> None:
@@ -105,55 +150,121 @@ def _check_size(world: World, name: str, x: Array) -> None:
         )
 
 
-def solve_spd(M: Float[Array, "n n"], b: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
-    """Solves with a symmetric positive definite matrix; differentiated implicitly."""
-    if M.shape[0] == 1:
-        return b / M[0, 0]
-    factor = jax.lax.stop_gradient(jnp.linalg.cholesky(M))
+def _solve_mass(
+    world: World, rhs: Float[Array, " nv"], method: Method
+) -> Float[Array, " nv"]:
+    r"""Solves with $J^\top\mathcal M J$, differentiated implicitly."""
+    still = jax.lax.stop_gradient(world)
+    if method == "projection":
+        factor = _factor(projected_inertia(still))
+        solve = lambda b: _solve_factored(factor, b)
+    else:
+        factors = _articulated(still, inertias(still))
+        solve = lambda b: _substitute(still, factors, b)
+
+    def matvec(v_dot: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        delta = _along_bodies(world, v_dot)
+        F = jnp.einsum("nij,nj->ni", inertias(world), delta)
+        return _along_joints(world, F)
+
     return jax.lax.custom_linear_solve(
-        lambda x: M @ x,
-        b,
-        lambda _, y: jax.scipy.linalg.cho_solve((factor, True), y),
-        symmetric=True,
+        matvec, rhs, lambda _, b: solve(b), symmetric=True
     )
 
 
-def _recursion(
-    world: World,
-    M: Float[Array, "bodies 6 6"],
-    needed: Wrenches,
-    tau: Float[Array, " nv"],
-) -> Float[Array, " nv"]:
-    r"""Articulated-body algorithm about the bodies' origins, in world axes.
+def _along_bodies(
+    world: World, v_dot: Float[Array, " nv"]
+) -> Float[Array, "bodies 6"]:
+    r"""$J\dot v$: what accelerating speeds add to the bodies' accelerations."""
+    mechanism, p = world.mechanism, world.X_WB.p
+    parents, starts = mechanism.parents, mechanism.v_starts
+    delta = [jnp.zeros(6, v_dot.dtype)]
+    for b in range(1, len(p)):
+        rows = slice(starts[b - 1], starts[b])
+        d = shift_twist(delta[parents[b]], p[b] - p[parents[b]])
+        delta.append(d + v_dot[rows] @ world.S_W[rows])
+    return jnp.stack(delta)
 
-    The unknown is $\delta = J\dot v$, the acceleration beyond that at constant speeds:
-    $\delta_b = X\delta_p + S\dot v$ and $F = M\delta$ + `needed`.
+
+def _along_joints(world: World, F: Wrenches) -> Float[Array, " nv"]:
+    r"""$J^\top F$: what wrenches on the bodies amount to along the joints."""
+    mechanism, total = world.mechanism, _carried(world, F)
+    rows = mechanism.speed_rows
+    return jnp.einsum("ai,ai->a", world.S_W, jnp.stack(total)[rows])
+
+
+def _carried(world: World, F: Wrenches) -> list[Vec6]:
+    """The wrenches on each body and all it carries, about its origin."""
+    total, p, parents = list(F), world.X_WB.p, world.mechanism.parents
+    for b in range(len(total) - 1, 0, -1):
+        if parents[b]:
+            onward = shift_wrench(total[b], p[b] - p[parents[b]])
+            total[parents[b]] = total[parents[b]] + onward
+    return total
+
+
+Factors = list[tuple[Array, Array, Array]]
+
+
+def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
+    r"""Of each body $U = S M^A$, $D^{-1}U$ and the factor of $D = S M^A S^\top$.
+
+    The inertia that a body shows through its joint to the parent is
+    $M^A - U^\top D^{-1} U$.
     """
     mechanism, p = world.mechanism, world.X_WB.p
     parents, starts = mechanism.parents, mechanism.v_starts
-    M_A, F_A = list(M), list(needed)
-    kept: list = [None] * len(M_A)
+    M_A = list(M)
+    kept: Factors = []
     for b in range(len(M_A) - 1, 0, -1):
-        S, t = world.S_W[starts[b - 1] : starts[b]], tau[starts[b - 1] : starts[b]]
-        U, u = S @ M_A[b], t - S @ F_A[b]
-        if S.shape[0]:
-            gain = solve_spd(U @ S.T, jnp.concatenate([U, u[:, None]], 1))
-            kept[b] = gain
-            M_A[b] = M_A[b] - U.T @ gain[:, :6]
-            F_A[b] = F_A[b] + U.T @ gain[:, 6]
+        S = world.S_W[starts[b - 1] : starts[b]]
+        U = S @ M_A[b]
+        D = _factor(U @ S.T)
+        gain = _solve_factored(D, U)
+        kept.append((U, gain, D))
         if parents[b]:
+            shown = M_A[b] - mirror(U.T @ gain) if len(S) else M_A[b]
             r = p[b] - p[parents[b]]
-            M_A[parents[b]] = M_A[parents[b]] + _shift_inertia(M_A[b], r)
-            F_A[parents[b]] = F_A[parents[b]] + shift_wrench(F_A[b], r)
-    delta, v_dot = [jnp.zeros_like(F_A[0])], [jnp.zeros(0, tau.dtype)]
-    for b in range(1, len(M_A)):
+            M_A[parents[b]] = M_A[parents[b]] + _shift_inertia(shown, r)
+    return kept[::-1]
+
+
+def _substitute(
+    world: World, factors: Factors, rhs: Float[Array, " nv"]
+) -> Float[Array, " nv"]:
+    """Inward with the forces, outward with the accelerations."""
+    mechanism, p = world.mechanism, world.X_WB.p
+    parents, starts = mechanism.parents, mechanism.v_starts
+    F = [jnp.zeros(6, rhs.dtype) for _ in p]
+    pushed: list = [None] * len(p)
+    for b in range(len(p) - 1, 0, -1):
+        rows = slice(starts[b - 1], starts[b])
+        U, gain, D = factors[b - 1]
+        u = rhs[rows] - world.S_W[rows] @ F[b]
+        pushed[b] = _solve_factored(D, u)
+        if parents[b]:
+            onward = shift_wrench(F[b] + u @ gain, p[b] - p[parents[b]])
+            F[parents[b]] = F[parents[b]] + onward
+    delta, v_dot = [jnp.zeros(6, rhs.dtype)], [jnp.zeros(0, rhs.dtype)]
+    for b in range(1, len(p)):
         d = shift_twist(delta[parents[b]], p[b] - p[parents[b]])
-        if kept[b] is not None:
-            a = kept[b][:, 6] - kept[b][:, :6] @ d
-            d = d + a @ world.S_W[starts[b - 1] : starts[b]]
-            v_dot.append(a)
-        delta.append(d)
+        a = pushed[b] - factors[b - 1][1] @ d
+        delta.append(d + a @ world.S_W[starts[b - 1] : starts[b]])
+        v_dot.append(a)
     return jnp.concatenate(v_dot)
+
+
+def _factor(D: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Cholesky's factor; of one by one the inverse, so that it is divided by once."""
+    return 1.0 / D if D.shape[0] == 1 else jnp.linalg.cholesky(D)
+
+
+def _solve_factored(
+    D: Float[Array, "n n"], b: Float[Array, "n *k"]
+) -> Float[Array, "n *k"]:
+    if D.shape[0] <= 1:
+        return b * D[0, 0] if D.size else b
+    return jax.scipy.linalg.cho_solve((D, True), b)
 
 
 def _shift_inertia(M: Mat6, r: Float[Array, "3"]) -> Mat6:
@@ -161,7 +272,7 @@ def _shift_inertia(M: Mat6, r: Float[Array, "3"]) -> Mat6:
     A, B, C = M[:3, :3], M[:3, 3:], M[3:, 3:]
     r = skew(r)
     B_here = B + r @ C
-    A_here = A + r @ B.T - B_here @ r
+    A_here = A + mirror(r @ B.T - B_here @ r)
     return jnp.block([[A_here, B_here], [B_here.T, C]])
 
 
@@ -174,14 +285,9 @@ def reactions(
     `F_WB`. The components along the joint's freedoms are its own forces.
     """
     M = inertias(world)
-    F = needed_wrenches(world, M) - (0.0 if F_WB is None else F_WB)
+    F = needed_wrenches(world) - (0.0 if F_WB is None else F_WB)
     F = F + jnp.einsum("nij,naj,a->ni", M, world.jacobians(), v_dot)
-    total, p, parents = list(F), world.X_WB.p, world.mechanism.parents
-    for b in range(len(total) - 1, 0, -1):
-        if parents[b]:
-            onward = shift_wrench(total[b], p[b] - p[parents[b]])
-            total[parents[b]] = total[parents[b]] + onward
-    blocks = jnp.stack(total).reshape(-1, 2, 3)
+    blocks = jnp.stack(_carried(world, F)).reshape(-1, 2, 3)
     return jnp.einsum("nji,naj->nai", world.X_WB.R, blocks).reshape(-1, 6)
 
 
@@ -211,7 +317,7 @@ def constraint_force(
     P_c = jax.vmap(lambda s: jax.vmap(lambda r: shift_twist(s, r))(arms))(S_c)
     P_c = P_c * carried[None, :, None]
     M_f = jnp.einsum("kni,nij,naj->ka", P_c, M, world.jacobians())
-    applied = needed_wrenches(world, M) - (0.0 if F_WB is None else F_WB)
+    applied = needed_wrenches(world) - (0.0 if F_WB is None else F_WB)
     return M_f @ v_dot + jnp.einsum("kni,ni->k", P_c, applied)
 
 

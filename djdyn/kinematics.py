@@ -101,9 +101,15 @@ def look(
         p.append(R[parent] @ X_PB.p[row] + p[parent])
     X_WB = Pose(jnp.stack(R), jnp.stack(p))
 
-    a, b = _turn(X_WB.R, twist_M)  # what the joints add, in world axes
+    parents, rows = mechanism.parents, mechanism.speed_rows
+    S_W = jnp.concatenate(_rotate(X_WB.R[rows], S_M), -1)
+    # What the joints add, in world axes: by their speeds, or by a given motion.
+    hung = (np.arange(len(X_WB.p))[:, None] == rows).astype(q.dtype)
+    added = jnp.asarray(hung) @ (v[:, None] * S_W)
+    if any(isinstance(body.joint, Prescribed) for body in mechanism.bodies):
+        added = added + jnp.concatenate(_turn(X_WB.R, twist_M), -1)
+    a, b = added[:, :3], added[:, 3:]
     a_drift, b_drift = _turn(X_WB.R, drift_M)
-    parents = mechanism.parents
     r = X_WB.p - X_WB.p[parents]
     w = accumulate(mechanism, a)
     r_dot = cross(w[parents], r) + b
@@ -111,8 +117,6 @@ def look(
     b_dot = cross(w, b) + b_drift
     v_dot = cross(alpha[parents], r) + cross(w[parents], r_dot) + b_dot
     linear = accumulate(mechanism, jnp.concatenate([r_dot, v_dot], -1))
-    rows = mechanism.speed_rows
-    S_W = jnp.concatenate(_rotate(X_WB.R[rows], S_M), -1)
     return World(
         mechanism,
         t,
@@ -151,7 +155,7 @@ def _joint_motions(
 ) -> tuple[
     Pose, Float[Array, "nv 6"], Float[Array, "joints 6"], Float[Array, "joints 6"]
 ]:
-    """Pose, subspace, twist and drift of all joints; those of a kind in one `vmap`."""
+    """Pose, subspace, given twist and drift of all joints; a kind in one `vmap`."""
     groups: dict = {}
     for i, body in enumerate(mechanism.bodies):
         groups.setdefault(jax.tree.structure(body.joint), []).append(i)
@@ -168,8 +172,8 @@ def _joint_motions(
             stacked = jax.tree.map(lambda *x: jnp.stack(x), *joints)
 
             def motion(joint, q, v):
-                S = joint.subspace(q)
-                return joint.pose(q, t), S, v @ S, drift(joint, q, v)
+                S, rate = joint.subspace(q), drift(joint, q, v)
+                return joint.pose(q, t), S, jnp.zeros_like(rate), rate
 
             X, S, twist, rate = jax.vmap(motion)(stacked, q[rows_q], v[rows_v])
             subspaces.append(S.reshape(-1, 6))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._types import Mat3, Mat6, Scalar, Vec3, known
-from ._units import si
+from ._units import optional, si
 from .joints import AbstractJoint
 from .spatial import Pose, identity_pose, spatial_inertia
 
@@ -29,9 +29,9 @@ class Body(eqx.Module):
     """A rigid body B and the joint that hangs it, at `X_PJ`, on its parent P.
 
     The body's frame is the joint's moving frame. C is the centre of mass and `I_BC` the
-    inertia about it, in the body's axes. `A_B` is a further 6x6 inertia about B's
-    origin (added mass of the surrounding fluid); it resists acceleration but has no
-    weight.
+    inertia about it, in the body's axes. `A_B`, if given, is a further 6x6 inertia
+    about B's origin (added mass of the surrounding fluid); it resists acceleration but
+    has no weight.
     The joint goes by its own name, or by the body's.
     """
 
@@ -42,7 +42,9 @@ class Body(eqx.Module):
     p_BC: Vec3 = eqx.field(converter=si("m"), default=(0.0, 0.0, 0.0))
     I_BC: Mat3 = eqx.field(converter=si("kg m^2"), default=((0.0,) * 3,) * 3)
     X_PJ: Pose = eqx.field(default_factory=identity_pose)
-    A_B: Mat6 = eqx.field(converter=si("kg, kg m, kg m^2"), default=((0.0,) * 6,) * 6)
+    A_B: Mat6 | None = eqx.field(
+        converter=optional(si("kg, kg m, kg m^2")), default=None
+    )
     joint_name: str = eqx.field(static=True, default="")
 
     def __check_init__(self):
@@ -52,22 +54,33 @@ class Body(eqx.Module):
             ("I_BC", (3, 3)),
             ("A_B", (6, 6)),
         ):
-            if getattr(self, field).shape != shape:
+            value = getattr(self, field)
+            if value is not None and value.shape != shape:
                 raise ValueError(
-                    f"body {self.name!r}: {field} has shape "
-                    f"{getattr(self, field).shape}, expected {shape}"
+                    f"body {self.name!r}: {field} has shape {value.shape}, expected "
+                    f"{shape}"
                 )
-        values = (self.mass, self.p_BC, self.I_BC, self.A_B)
+        A_B = np.zeros((6, 6)) if self.A_B is None else self.A_B
+        values = (self.mass, self.p_BC, self.I_BC, A_B)
         if known(*values):
             check_inertia(self.name, *(np.asarray(x, dtype=float) for x in values))
 
     @property
-    def inertia_B(self) -> Mat6:
-        """6x6 inertia about B's origin, in B's axes, added mass included.
+    def J_B(self) -> Mat3:
+        """Inertia about B's origin, in B's axes, without added mass.
 
         Symmetric whatever its entries, so that each of them has a true derivative.
         """
-        M_B = spatial_inertia(self.mass, self.p_BC, self.I_BC) + self.A_B
+        c = self.p_BC
+        square = (c @ c) * jnp.eye(3, dtype=c.dtype) - c[:, None] * c[None]
+        return 0.5 * (self.I_BC + self.I_BC.T) + self.mass * square
+
+    @property
+    def inertia_B(self) -> Mat6:
+        """6x6 inertia about B's origin, in B's axes, added mass included."""
+        M_B = spatial_inertia(self.mass, self.p_BC, self.I_BC)
+        if self.A_B is not None:
+            M_B = M_B + self.A_B
         return 0.5 * (M_B + M_B.T)
 
 

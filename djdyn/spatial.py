@@ -10,6 +10,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ._types import Mat3, Mat6, Numbers, Quat, Scalar, Vec3, Vec6
@@ -29,6 +30,14 @@ def skew(a: Float[Array, "... 3"]) -> Float[Array, "... 3 3"]:
     o = jnp.zeros_like(x)
     rows = [jnp.stack(r, -1) for r in ((o, -z, y), (z, o, -x), (-y, x, o))]
     return jnp.stack(rows, -2)
+
+
+def mirror(M: Float[Array, "*n k k"]) -> Float[Array, "*n k k"]:
+    """A symmetric matrix from its upper half: who takes only what is needed of it,
+    need not work out the other, forward or backward.
+    """
+    upper = np.triu(np.ones(M.shape[-2:], bool))
+    return jnp.where(upper, M, jnp.swapaxes(M, -1, -2))
 
 
 def rotation_x(angle: Scalar) -> Mat3:

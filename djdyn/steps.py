@@ -54,7 +54,7 @@ def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array
     if solver == "semi_implicit":
         return field.correct_coordinates(y, y + h * field(t, y), h)
     A, b, c = (jnp.asarray(x, y.dtype) for x in TABLEAUS[solver])
-    rate = jax.checkpoint(field)  # pyright: ignore  less to store
+    rate = jax.checkpoint(lambda t, y: field(t, y))  # less to store
 
     def stage(slopes: Array, row: tuple[Array, Array, Array]) -> tuple[Array, None]:
         a, c, here = row

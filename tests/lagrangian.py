@@ -47,7 +47,8 @@ def lagrangian(mechanism, q, xi, xi_dot, t):
         v_C = v_B + W @ body.p_BC
         twist = jnp.concatenate([w, v_B])
         total += (body.mass * v_C @ v_C + w @ body.I_BC @ w) / 2
-        total += twist @ body.A_B @ twist / 2
+        if body.A_B is not None:
+            total += twist @ body.A_B @ twist / 2
         total += body.mass * mechanism.gravity_W @ X[body.name].act(body.p_BC)
     return total
 

@@ -142,6 +142,7 @@ def _steps(
     straight: list[Value] = []
 
     def close() -> None:
+        straight[:] = _by_demand(graph, straight)
         parts = max(1, -(-len(straight) // size))
         length = -(-len(straight) // parts) or 1
         for first in range(0, len(straight), length):
@@ -163,6 +164,32 @@ def _steps(
         elif op[0] not in skip:
             straight.append(item)
     close()
+    return out
+
+
+def _by_demand(graph: Graph, items: list[Value]) -> list[Value]:
+    """The same operations, each just before it is first wanted: short lives of values
+    keep them in registers.
+    """
+    here = set(items)
+    used = {x for item in items for x in operands(graph, item)}
+    done: set[Value] = set()
+    out: list[Value] = []
+    for sink in items:
+        if sink in used:
+            continue
+        stack = [(sink, iter(operands(graph, sink)))]
+        while stack:
+            value, rest = stack[-1]
+            for x in rest:
+                if x in here and x not in done:
+                    done.add(x)
+                    stack.append((x, iter(operands(graph, x))))
+                    break
+            else:
+                out.append(value)
+                done.add(value)
+                stack.pop()
     return out
 
 
