@@ -19,6 +19,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, ArrayLike, Float
 
 from ._types import Mat6, Scalar, Vec6
@@ -42,12 +43,10 @@ def inertias(world: World) -> Float[Array, "bodies 6 6"]:
 
 def _masses(world: World) -> tuple[Array, Array, Array]:
     """Mass, first moment and inertia of each body about its origin, in world axes."""
-    bodies, R = world.mechanism.bodies, world.X_WB.R
-    stack = lambda rows: jnp.concatenate([jnp.zeros_like(rows[0])[None], jnp.stack(rows)])
-    m = stack([b.mass for b in bodies])
-    h = jnp.einsum("nij,nj->ni", R, stack([b.mass * b.p_BC for b in bodies]))
-    J = jnp.einsum("nij,njk->nik", R, stack([b.J_B for b in bodies]))
-    return m, h, mirror(jnp.einsum("nij,nkj->nik", J, R))
+    R = world.X_WB.R
+    h = jnp.einsum("nij,nj->ni", R, world.h_B)
+    J = jnp.einsum("nij,njk->nik", R, world.J_B)
+    return world.m, h, mirror(jnp.einsum("nij,nkj->nik", J, R))
 
 
 def _added(world: World) -> Float[Array, "bodies 6 6"] | None:
@@ -125,7 +124,8 @@ def _forward(
     world: World, tau: Float[Array, " nv"], F_WB: Wrenches, *, method: Method
 ) -> Float[Array, " nv"]:
     needed = needed_wrenches(world) - F_WB
-    return _solve_mass(world, tau - _along_joints(world, needed), method)
+    v_dot = _solve_mass(world, tau - _along_joints(world, needed), method)
+    return checkpoint_name(v_dot, "v_dot")
 
 
 @_forward.def_jvp
@@ -156,7 +156,7 @@ def _solve_mass(
     r"""Solves with $J^\top\mathcal M J$, differentiated implicitly."""
     still = jax.lax.stop_gradient(world)
     if method == "projection":
-        factor = _factor(projected_inertia(still))
+        factor = checkpoint_name(_factor(projected_inertia(still)), "factor")
         solve = lambda b: _solve_factored(factor, b)
     else:
         factors = _articulated(still, inertias(still))
@@ -203,11 +203,11 @@ def _carried(world: World, F: Wrenches) -> list[Vec6]:
     return total
 
 
-Factors = list[tuple[Array, Array, Array]]
+Factors = list[tuple[Array, Array]]
 
 
 def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
-    r"""Of each body $U = S M^A$, $D^{-1}U$ and the factor of $D = S M^A S^\top$.
+    r"""Of each body $D^{-1}U$ with $U = S M^A$, and the factor of $D = S M^A S^\top$.
 
     The inertia that a body shows through its joint to the parent is
     $M^A - U^\top D^{-1} U$.
@@ -221,7 +221,9 @@ def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
         U = S @ M_A[b]
         D = _factor(U @ S.T)
         gain = _solve_factored(D, U)
-        kept.append((U, gain, D))
+        # Named, so that a reverse sweep may keep them instead of factoring again.
+        D, gain = checkpoint_name(D, f"D{b}"), checkpoint_name(gain, f"gain{b}")
+        kept.append((gain, D))
         if parents[b]:
             shown = M_A[b] - mirror(U.T @ gain) if len(S) else M_A[b]
             r = p[b] - p[parents[b]]
@@ -239,7 +241,7 @@ def _substitute(
     pushed: list = [None] * len(p)
     for b in range(len(p) - 1, 0, -1):
         rows = slice(starts[b - 1], starts[b])
-        U, gain, D = factors[b - 1]
+        gain, D = factors[b - 1]
         u = rhs[rows] - world.S_W[rows] @ F[b]
         pushed[b] = _solve_factored(D, u)
         if parents[b]:
@@ -248,7 +250,7 @@ def _substitute(
     delta, v_dot = [jnp.zeros(6, rhs.dtype)], [jnp.zeros(0, rhs.dtype)]
     for b in range(1, len(p)):
         d = shift_twist(delta[parents[b]], p[b] - p[parents[b]])
-        a = pushed[b] - factors[b - 1][1] @ d
+        a = pushed[b] - factors[b - 1][0] @ d
         delta.append(d + a @ world.S_W[starts[b - 1] : starts[b]])
         v_dot.append(a)
     return jnp.concatenate(v_dot)

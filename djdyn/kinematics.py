@@ -16,9 +16,16 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ._types import Scalar, Vec3, Vec6
-from .joints import Prescribed, drift, prescribed_motion
+from .joints import (
+    AbstractJoint,
+    Cylindrical,
+    Prescribed,
+    Revolute,
+    drift,
+    prescribed_motion,
+)
 from .mechanism import Mechanism
-from .spatial import Pose, cross, shift_twist
+from .spatial import Pose, cross, shift_twist, turned
 
 
 class World(eqx.Module):
@@ -26,6 +33,8 @@ class World(eqx.Module):
 
     `S_W` holds the twist per unit of each speed at the origin of the body its joint
     hangs; `A_WB` the accelerations the bodies would have if all speeds were constant.
+    `m`, `h_B` and `J_B` are mass, first moment and inertia about the bodies' origins,
+    in their axes.
     """
 
     mechanism: Mechanism
@@ -36,6 +45,9 @@ class World(eqx.Module):
     V_WB: Float[Array, "bodies 6"]
     A_WB: Float[Array, "bodies 6"]
     S_W: Float[Array, "nv 6"]
+    m: Float[Array, " bodies"]
+    h_B: Float[Array, "bodies 3"]
+    J_B: Float[Array, "bodies 3 3"]
 
     @property
     def gravity_W(self) -> Vec3:
@@ -89,12 +101,7 @@ def look(
     v = jnp.zeros(mechanism.nv, q.dtype) if v is None else v
     mechanism.check_state(q, v)
     t = jnp.asarray(t, q.dtype)
-    X_JM, S_M, twist_M, drift_M = _joint_motions(mechanism, q, v, t)
-    X_PJ = Pose(
-        jnp.stack([b.X_PJ.R for b in mechanism.bodies]),
-        jnp.stack([b.X_PJ.p for b in mechanism.bodies]),
-    )
-    X_PB = X_PJ @ X_JM
+    X_PB, S_M, twist_M, drift_M = _joint_motions(mechanism, q, v, t)
     R, p = [jnp.eye(3, dtype=q.dtype)], [jnp.zeros(3, q.dtype)]
     for row, parent in enumerate(mechanism.parents[1:]):
         R.append(R[parent] @ X_PB.R[row])
@@ -126,7 +133,15 @@ def look(
         V_WB=jnp.concatenate([w, linear[:, :3]], -1),
         A_WB=jnp.concatenate([alpha, linear[:, 3:]], -1),
         S_W=S_W,
+        m=_stack([b.mass for b in mechanism.bodies]),
+        h_B=_stack([b.mass * b.p_BC for b in mechanism.bodies]),
+        J_B=_stack([b.J_B for b in mechanism.bodies]),
     )
+
+
+def _stack(rows: list[Array]) -> Array:
+    """One row a body, with the world's zeros in front."""
+    return jnp.stack([jnp.zeros_like(rows[0]), *rows])
 
 
 def accumulate(
@@ -155,7 +170,7 @@ def _joint_motions(
 ) -> tuple[
     Pose, Float[Array, "nv 6"], Float[Array, "joints 6"], Float[Array, "joints 6"]
 ]:
-    """Pose, subspace, given twist and drift of all joints; a kind in one `vmap`."""
+    """`X_PB`, subspace, given twist and drift of all joints; a kind in one `vmap`."""
     groups: dict = {}
     for i, body in enumerate(mechanism.bodies):
         groups.setdefault(jax.tree.structure(body.joint), []).append(i)
@@ -165,17 +180,21 @@ def _joint_motions(
         starts_q, starts_v = mechanism.q_starts[members], mechanism.v_starts[members]
         rows_q = starts_q[:, None] + np.arange(joints[0].nq)
         rows_v = starts_v[:, None] + np.arange(joints[0].nv)
+        X_PJ = [mechanism.bodies[i].X_PJ for i in members]
+        X_PJ = jax.tree.map(lambda *x: jnp.stack(x), *X_PJ)
         if isinstance(joints[0], Prescribed):
             moved = [prescribed_motion(joint, t) for joint in joints]
             X, twist, rate = jax.tree.map(lambda *x: jnp.stack(x), *moved)
+            X = X_PJ @ X
         else:
             stacked = jax.tree.map(lambda *x: jnp.stack(x), *joints)
 
-            def motion(joint, q, v):
+            def motion(joint, X_PJ, q, v):
                 S, rate = joint.subspace(q), drift(joint, q, v)
-                return joint.pose(q, t), S, jnp.zeros_like(rate), rate
+                return _placed(joint, X_PJ, q, t), S, jnp.zeros_like(rate), rate
 
-            X, S, twist, rate = jax.vmap(motion)(stacked, q[rows_q], v[rows_v])
+            given = (stacked, X_PJ, q[rows_q], v[rows_v])
+            X, S, twist, rate = jax.vmap(motion)(*given)
             subspaces.append(S.reshape(-1, 6))
             speed_order += rows_v.ravel().tolist()
         found.append((X, twist, rate))
@@ -188,6 +207,14 @@ def _joint_motions(
     if speed_order != sorted(speed_order):
         S = S[np.argsort(speed_order)]
     return X, S, twist, rate
+
+
+def _placed(joint: AbstractJoint, X_PJ: Pose, q: Array, t: Scalar) -> Pose:
+    """`X_PB`: the joint's pose, seen from the parent."""
+    X_JM = joint.pose(q, t)
+    if isinstance(joint, Revolute | Cylindrical):
+        return Pose(turned(X_PJ.R, joint.axis, q[0]), X_PJ.act(X_JM.p))
+    return X_PJ @ X_JM
 
 
 def frame_pose(

@@ -65,6 +65,14 @@ def rotation_about(axis: Vec3, angle: Scalar) -> Mat3:
     )
 
 
+def turned(R: Mat3, axis: Vec3, angle: Scalar) -> Mat3:
+    """`R @ rotation_about(axis, angle)`, with all that does not turn worked out apart:
+    it is the same at every angle.
+    """
+    along = (R @ axis)[:, None] * axis[None]
+    return along + jnp.cos(angle) * (R - along) + jnp.sin(angle) * (R @ skew(axis))
+
+
 def rotation_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
     r"""$R_z(\psi)R_y(\theta)R_x(\phi)$, the roll, pitch and yaw of a ship."""
     (sr, cr), (sp, cp), (sy, cy) = (

@@ -17,7 +17,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
 from .handler import handler
-from .llvm import Writer
+from .llvm import module
 from .schedule import schedule
 from .trace import trace
 
@@ -122,17 +122,17 @@ def assembly(
 ) -> str:
     """The LLVM assembly of a kernel and of its handler."""
     program = trace(closed, patterns)
-    plan = schedule(program.graph)
-    frame = plan.frame_slots * program.dtype.itemsize * lanes
-    text = Writer(program, plan, batched, lanes).module()
+    plan = schedule(program.graph, batched if lanes > 1 else ())
+    frame = plan.frame(lanes) * program.dtype.itemsize
+    text = module(program, plan, batched, lanes)
     return text + handler(lanes, any(batched), frame)
 
 
 def object_code(text: str) -> bytes:
-    module, target = llvm.parse_assembly(text), machine()
-    module.triple, module.data_layout = target.triple, str(target.target_data)
-    module.verify()
-    return target.emit_object(module)
+    code, target = llvm.parse_assembly(text), machine()
+    code.triple, code.data_layout = target.triple, str(target.target_data)
+    code.verify()
+    return target.emit_object(code)
 
 
 _loaded: dict[str, Compiled] = {}

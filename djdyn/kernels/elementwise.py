@@ -192,7 +192,7 @@ def _integer_pow(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
     return power
 
 
-@elementwise("copy", "copy_p", "stop_gradient", "real", "reduce_precision")
+@elementwise("copy", "copy_p", "stop_gradient", "real", "name")
 def _same(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
     del graph, kind, params
     return lambda a: a

@@ -1,7 +1,9 @@
 """Fixed steps of any kind, as one kernel, with an exact reverse sweep.
 
-The sweep stores or recomputes states by a stated rule: `"all"` keeps the state before
-each of the $n$ steps, `"sqrt"` keeps one in $\\sqrt n$ and walks from it again.
+What does not change from step to step is worked out before the march. The reverse sweep
+stores or recomputes by a stated rule: `"all"` keeps the state before each of the $n$
+steps, and what the step has named (`jax.ad_checkpoint.checkpoint_name`); `"sqrt"` keeps
+one state in $\\sqrt n$ and walks from it again.
 """
 
 import math
@@ -12,9 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr
 
-from .primitive import Kernel, as_kernel, bind, open_up
+from . import surgery
+from .primitive import Kernel, Patterns, as_kernel, bind, open_up
+from .trace import known_entries
 
 
 Remember = Literal["all", "sqrt"]
@@ -23,7 +27,7 @@ StepFn = Callable[..., Any]  # (i, y, *theta) -> y of the next step
 
 def march(
     step: StepFn,
-    saves: Sequence[int],
+    saves: Sequence[int] | np.ndarray,
     y0: Any,
     *theta: Any,
     remember: Remember = "all",
@@ -39,170 +43,228 @@ def march(
     - `patterns`: of each of `theta`, which entries are zero or one for good
       (`pattern`), or None.
     """
-    counts = np.asarray(saves, int)
     if remember not in ("all", "sqrt"):
         raise ValueError(f"remember is 'all' or 'sqrt', not {remember!r}")
+    counts = np.asarray(saves, int)
     if not counts.size or counts[0] < 1 or np.any(np.diff(counts) < 1):
         raise ValueError("saves must be counts of steps that increase from one")
-    shape = lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x))
     i = jax.ShapeDtypeStruct((), jnp.int32)
-    one = jax.make_jaxpr(step)(i, *map(shape, (y0, *theta)))
-    closed, free = open_up(one)
-    flat = jaxpr_as_fun(closed)
-    n_free = len(free)
+    closed, free = open_up(jax.make_jaxpr(step)(i, *map(_shape, (y0, *theta))))
+    still = (*free, *theta)
+    moving = [*(False for _ in free), True, True, *(False for _ in theta)]
+    before, after = surgery.split(closed, moving)
+    given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
+    first = jax.make_jaxpr(before)(*map(_shape, still))
+    worked_out = bind(Kernel(first, patterns=given), *still) if first.out_avals else []
+    known = (None, *known_entries(first, given))
 
-    def walk(i: Any, y: Any, *theta: Any) -> Any:
-        return flat(*theta[:n_free], i, y, *theta[n_free:])[0]
-
-    known = (None,) * (1 + n_free) + tuple(patterns or (None,) * len(theta))
+    walk = lambda i, y, *theta: after(theta, i, y)[0]
     steps = _March(walk, counts, remember, known)
-    args = (y0, *free, *theta)
-    primal = jax.make_jaxpr(steps.primal)(*map(shape, args))
+    args = (y0, *worked_out)
+    primal = jax.make_jaxpr(steps.primal)(*map(_shape, args))
     rules = (steps.forward, steps.tangent, steps.cotangent)
     return bind(Kernel(primal, *rules, patterns=known), *args)[0]
+
+
+def _shape(x: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x))
+
+
+def _closed(fn: Callable, *args: Any) -> ClosedJaxpr:
+    return jax.make_jaxpr(fn)(*map(_shape, args))
 
 
 class _March:
     """The walk and its derivatives, on flat arguments `(y0, *theta)`."""
 
     def __init__(
-        self, walk: StepFn, counts: np.ndarray, remember: Remember, patterns: tuple
+        self, walk: StepFn, counts: np.ndarray, remember: Remember, patterns: Patterns
     ):
         self.walk, self.counts, self.patterns = walk, counts, patterns
-        self.steps = int(counts[-1])
-        self.stride = self.steps if remember == "all" else math.isqrt(self.steps - 1) + 1
-        self.keep_all = remember == "all"
-
-    def _segments(self, counts: np.ndarray, y0: Any, theta: Sequence[Any]) -> Any:
-        """States at some counts: a loop over them around a loop over the steps."""
-        gaps = np.diff(counts, prepend=0)
-        stride = int(gaps[0])
-        even = bool(np.all(gaps == stride))
-
-        def one(y: Any, i: Any) -> tuple[Any, None]:
-            return self.walk(i, y, *theta), None
-
-        def segment(y: Any, x: tuple[Any, Any]) -> tuple[Any, Any]:
-            first, count = x
-            if even and stride == 1:
-                y, _ = one(y, first)
-            elif even:
-                y, _ = lax.scan(one, y, first + jnp.arange(stride, dtype=jnp.int32))
-            else:
-                body = lambda k, y: one(y, first + k)[0]
-                y = lax.fori_loop(jnp.int32(0), count, body, y)
-            return y, y
-
-        firsts = jnp.asarray(counts - gaps, jnp.int32)
-        if len(counts) == 1:
-            return segment(y0, (firsts[0], None))[0][None]
-        return lax.scan(segment, y0, (firsts, jnp.asarray(gaps, jnp.int32)))[1]
+        self.steps, self.keep_all = int(counts[-1]), remember == "all"
 
     def primal(self, y0: Any, *theta: Any) -> list[Any]:
-        return [self._segments(self.counts, y0, theta)]
+        return [_segments(self.walk, self.counts, y0, theta)]
+
+    # What the sweep keeps ------------------------------------------------------------
+
+    @property
+    def stride(self) -> int:
+        """Steps between two states that are kept to walk from."""
+        return math.isqrt(self.steps - 1) + 1
 
     def forward(self, y0: Any, *theta: Any) -> tuple[list[Any], list[Any]]:
         if self.keep_all:
-
-            def fn(y0: Any, *theta: Any) -> list[Any]:
-                step = lambda y, i: (self.walk(i, y, *theta), y)
-                last, before = lax.scan(step, y0, jnp.arange(self.steps, dtype=jnp.int32))
-                return [last, before]
-
-            last, before = as_kernel(fn, y0, *theta, patterns=self.patterns)
-            inner = before[self.counts[:-1]]
-            return [jnp.concatenate([inner, last[None]])], [before]
+            last, *kept = as_kernel(self._keeping, y0, *theta, patterns=self.patterns)
+            inner = kept[0][self.counts[:-1]]
+            return [jnp.concatenate([inner, last[None]])], kept
         marks = np.arange(self.stride, self.steps, self.stride)
         union = np.union1d(self.counts, marks)
-        fn = lambda y0, *theta: [self._segments(union, y0, theta)]
+        fn = lambda y0, *theta: [_segments(self.walk, union, y0, theta)]
         (found,) = as_kernel(fn, y0, *theta, patterns=self.patterns)
-        outs = found[np.searchsorted(union, self.counts)]
-        return [outs], [jnp.concatenate([y0[None], found[np.searchsorted(union, marks)]])]
+        at = lambda counts: found[np.searchsorted(union, counts)]
+        return [at(self.counts)], [jnp.concatenate([y0[None], at(marks)])]
+
+    def _named(self, y0: Any, theta: Sequence[Any]) -> tuple[ClosedJaxpr, list[str]]:
+        one = _closed(self.walk, jnp.int32(0), y0, *theta)
+        return one, surgery.names(one)
+
+    def _keeping(self, y0: Any, *theta: Any) -> list[Any]:
+        """All steps; the last state, those before each step, and named values."""
+        one, names = self._named(y0, theta)
+
+        def step(y: Any, i: Any) -> tuple[Any, list[Any]]:
+            seen: dict[str, Any] = {}
+            visit = lambda name, x: seen.setdefault(name, x)
+            (after,) = surgery.evaluate(one, visit, i, y, *theta)
+            return after, [y, *(seen[name] for name in names)]
+
+        last, kept = lax.scan(step, y0, jnp.arange(self.steps, dtype=jnp.int32))
+        return [last, *kept]
+
+    # Forward mode --------------------------------------------------------------------
 
     def tangent(self, args: Any, residuals: Any, tangents: Any) -> list[Any]:
+        """All states once more, with their tangents beside them."""
         del residuals
-        active = [k for k, t in enumerate(tangents) if t is not None]
+        n = len(args) - 1
+        moving = [k for k in range(n) if tangents[k + 1] is not None]
 
         def pushed(i: Any, pair: Any, *inputs: Any) -> Any:
-            theta, moved = list(inputs[: len(args) - 1]), inputs[len(args) - 1 :]
-            rates = [jnp.zeros_like(x) for x in theta]
-            for k, t in zip([k for k in active if k], moved, strict=True):
-                rates[k - 1] = t
+            theta, given = inputs[:n], dict(zip(moving, inputs[n:], strict=True))
+            rates = [given.get(k, _zero_tangent(x)) for k, x in enumerate(theta)]
             fn = lambda y, *theta: self.walk(i, y, *theta)
-            y, y_dot = jax.jvp(fn, (pair[0], *theta), (pair[1], *rates))
-            return jnp.stack([y, y_dot])
+            return jnp.stack(jax.jvp(fn, (pair[0], *theta), (pair[1], *rates)))
 
-        start = tangents[0] if tangents[0] is not None else jnp.zeros_like(args[0])
+        start = jnp.zeros_like(args[0]) if tangents[0] is None else tangents[0]
         pairs = jnp.stack([args[0], start])
-        moved = [tangents[k] for k in active if k]
-        both = _March(pushed, self.counts, "all", ()).primal(pairs, *args[1:], *moved)[0]
+        given = [tangents[k + 1] for k in moving]
+        both = _segments(pushed, self.counts, pairs, (*args[1:], *given))
         return [both[:, 1]]
 
+    # Reverse mode --------------------------------------------------------------------
+
     def cotangent(self, args: Any, residuals: Any, cotangents: Any) -> list[Any]:
-        y0, theta = args[0], args[1:]
-        real = [k for k, x in enumerate(theta) if jnp.issubdtype(x.dtype, jnp.floating)]
-        (ct,) = cotangents
-        K, n = self.stride, self.steps
-        segments = -(-n // K)
-        last_only = len(self.counts) == 1
+        (ct,), theta = cotangents, args[1:]
+        n, K = self.steps, self.steps if self.keep_all else self.stride
         pushes = []
-        if not last_only:  # what each saved state is pushed by, after which step
-            pushes = [jnp.zeros((segments * K, *y0.shape), y0.dtype).at[self.counts[:-1] - 1].set(ct[:-1])]
+        if len(self.counts) > 1:  # saved states are pushed too, after their steps
+            rows = jnp.zeros((-(-n // K) * K, *ct.shape[1:]), ct.dtype)
+            pushes = [rows.at[self.counts[:-1] - 1].set(ct[:-1])]
+        sweep = self._sweep_all if self.keep_all else self._sweep_marks
+        inputs = (*residuals, ct[-1], *pushes, *theta)
+        split = (len(residuals), len(pushes))
+        patterns = (None,) * (len(inputs) - len(theta)) + self.patterns[1:]
+        fn = lambda *inputs: sweep(*_parts(inputs, *split))
+        found = as_kernel(fn, *inputs, patterns=patterns)
+        real, out = _real(theta), [found[0], *([None] * len(theta))]
+        for k, value in zip(real, found[1:], strict=True):
+            out[k + 1] = value
+        return out
 
-        def back(carry: Any, x: Any, theta: Any) -> Any:
-            ct_y, ct_theta = carry
-            i, y, push = x
-            if push is not None:
-                ct_y = ct_y + push
+    def _back(self, y: Any, theta: Sequence[Any]) -> Callable:
+        """One step backwards: `(carry, i, y, push, named) -> carry`."""
+        real = _real(theta)
 
+        def pull(i: Any, y: Any, ct: Any, *theta: Any) -> list[Any]:
             def part(y: Any, *moving: Any) -> Any:
                 full = list(theta)
                 for k, value in zip(real, moving, strict=True):
                     full[k] = value
                 return self.walk(i, y, *full)
 
-            _, pull = jax.vjp(part, y, *(theta[k] for k in real))
-            ct_y, *more = pull(ct_y)
-            return (ct_y, [a + b for a, b in zip(ct_theta, more, strict=True)]), None
+            return list(jax.vjp(part, y, *(theta[k] for k in real))[1](ct))
 
-        def sweep_all(before: Any, ct_last: Any, *rest: Any) -> list[Any]:
-            push, theta = rest[: len(pushes)], rest[len(pushes) :]
-            start = (ct_last, [jnp.zeros_like(theta[k]) for k in real])
-            xs = (jnp.arange(n, dtype=jnp.int32), before, push[0] if push else None)
-            end, _ = lax.scan(lambda c, x: back(c, x, theta), start, xs, reverse=True)
-            return [end[0], *end[1]]
+        pulled = _closed(pull, jnp.int32(0), y, y, *theta)
 
-        def sweep_marks(marks: Any, ct_last: Any, *rest: Any) -> list[Any]:
-            push, theta = rest[: len(pushes)], rest[len(pushes) :]
-            start = (ct_last, [jnp.zeros_like(theta[k]) for k in real])
-            turns = jnp.arange(K, dtype=jnp.int32)
+        def back(carry: Any, i: Any, y: Any, push: Any, named: dict[str, Any]) -> Any:
+            ct_y, *ct_theta = carry
+            ct_y = ct_y if push is None else ct_y + push
+            visit = lambda name, x: named.get(name, x)
+            ct_y, *more = surgery.evaluate(pulled, visit, i, y, ct_y, *theta)
+            return [ct_y, *(a + b for a, b in zip(ct_theta, more, strict=True))]
 
-            def segment(carry: Any, x: Any) -> Any:
-                first, y, push = x
-                live = lambda k: first + k < n
+        return back
 
-                def ahead(y: Any, k: Any) -> Any:
-                    return jnp.where(live(k), self.walk(first + k, y, *theta), y), y
+    def _sweep_all(self, residuals: Any, ct: Any, push: Any, theta: Any) -> list[Any]:
+        before, *kept = residuals
+        back, names = self._back(ct, theta), self._named(ct, theta)[1]
 
-                _, before = lax.scan(ahead, y, turns)
+        def step(carry: Any, x: Any) -> Any:
+            i, y, push, *kept = x
+            named = dict(zip(names, kept, strict=True))
+            return back(carry, i, y, push, named), None
 
-                def behind(carry: Any, x: Any) -> Any:
-                    k, y, push = x
-                    new, _ = back(carry, (first + k, y, push), theta)
-                    return jax.tree.map(lambda a, b: jnp.where(live(k), a, b), new, carry), None
+        start = [ct, *(jnp.zeros_like(theta[k]) for k in _real(theta))]
+        xs = (jnp.arange(self.steps, dtype=jnp.int32), before, push, *kept)
+        return lax.scan(step, start, xs, reverse=True)[0]
 
-                return lax.scan(behind, carry, (turns, before, push), reverse=True)
+    def _sweep_marks(self, residuals: Any, ct: Any, push: Any, theta: Any) -> list[Any]:
+        (marks,), K, n = residuals, self.stride, self.steps
+        back, turns = self._back(ct, theta), jnp.arange(K, dtype=jnp.int32)
 
-            firsts = K * jnp.arange(segments, dtype=jnp.int32)
-            rows = push[0].reshape(segments, K, *y0.shape) if push else None
-            end, _ = lax.scan(segment, start, (firsts, marks, rows), reverse=True)
-            return [end[0], *end[1]]
+        def segment(carry: Any, x: Any) -> Any:
+            first, y, push = x
+            live = lambda k: first + k < n
 
-        sweep = sweep_all if self.keep_all else sweep_marks
-        patterns = (None,) * (2 + len(pushes)) + self.patterns[1:]
-        inputs = (residuals[0], ct[-1], *pushes, *theta)
-        found = as_kernel(sweep, *inputs, patterns=patterns)
-        out: list[Any] = [found[0], *([None] * len(theta))]
-        for k, value in zip(real, found[1:], strict=True):
-            out[k + 1] = value
-        return out
+            def ahead(y: Any, k: Any) -> Any:
+                return jnp.where(live(k), self.walk(first + k, y, *theta), y), y
+
+            def behind(carry: Any, x: Any) -> Any:
+                k, y, push = x
+                new = back(carry, first + k, y, push, {})
+                keep = lambda a, b: jnp.where(live(k), a, b)
+                return jax.tree.map(keep, new, carry), None
+
+            _, before = lax.scan(ahead, y, turns)
+            return lax.scan(behind, carry, (turns, before, push), reverse=True)
+
+        start = [ct, *(jnp.zeros_like(theta[k]) for k in _real(theta))]
+        firsts = K * jnp.arange(len(marks), dtype=jnp.int32)
+        rows = None if push is None else push.reshape(len(marks), K, *ct.shape)
+        return lax.scan(segment, start, (firsts, marks, rows), reverse=True)[0]
+
+
+def _segments(
+    walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]
+) -> Any:
+    """States at some counts: a loop over them around a loop over the steps."""
+    gaps = np.diff(counts, prepend=0)
+    stride = int(gaps[0])
+    even = bool(np.all(gaps == stride))
+
+    def one(y: Any, i: Any) -> tuple[Any, None]:
+        return walk(i, y, *theta), None
+
+    def segment(y: Any, x: tuple[Any, Any]) -> tuple[Any, Any]:
+        first, count = x
+        if even and stride == 1:
+            y, _ = one(y, first)
+        elif even:
+            y, _ = lax.scan(one, y, first + jnp.arange(stride, dtype=jnp.int32))
+        else:
+            body = lambda k, y: one(y, first + k)[0]
+            y = lax.fori_loop(jnp.int32(0), count, body, y)
+        return y, y
+
+    firsts = jnp.asarray(counts - gaps, jnp.int32)
+    if len(counts) == 1:
+        return segment(y0, (firsts[0], None))[0][None]
+    return lax.scan(segment, y0, (firsts, jnp.asarray(gaps, jnp.int32)))[1]
+
+
+def _real(theta: Sequence[Any]) -> list[int]:
+    return [k for k, x in enumerate(theta) if jnp.issubdtype(x.dtype, jnp.floating)]
+
+
+def _zero_tangent(x: Any) -> Any:
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.zeros_like(x)
+    return np.zeros(x.shape, jax.dtypes.float0)
+
+
+def _parts(inputs: Sequence[Any], n_residuals: int, n_pushes: int) -> tuple:
+    residuals, ct = inputs[:n_residuals], inputs[n_residuals]
+    rest = inputs[n_residuals + 1 :]
+    push = rest[0] if n_pushes else None
+    return residuals, ct, push, rest[n_pushes:]

@@ -6,12 +6,13 @@ carries have slots of their own.
 """
 
 import dataclasses
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterator, Sequence
 
 from .graph import Graph, Loop, Value
 
 
-CHUNK = 4000  # operations
+CHUNK = 150  # operations
 
 
 @dataclasses.dataclass
@@ -44,14 +45,16 @@ class Schedule:
     """What to do in order, and where values live in between."""
 
     steps: list[Step]
-    slots: dict[Value, int]
+    slots: dict[Value, int]  # of lanes; of single numbers for uniform values
     slot_count: int
+    single_count: int
     scratch: dict[int, int]  # buffer: its first slot
+    uniform: set[Value]
     operations: int
 
-    @property
-    def frame_slots(self) -> int:
-        return self.slot_count
+    def frame(self, lanes: int) -> int:
+        """Numbers in a frame: slots of lanes, then those of single numbers, aligned."""
+        return self.slot_count * lanes + -(-self.single_count // 16) * 16
 
 
 def operands(graph: Graph, value: Value) -> tuple[Value, ...]:
@@ -110,18 +113,53 @@ def live(graph: Graph) -> set[Value]:
     return found
 
 
-def schedule(graph: Graph, chunk: int = CHUNK) -> Schedule:
-    """Chunks, loops and slots of a finished graph."""
+def schedule(
+    graph: Graph, batched: Sequence[bool] = (), chunk: int = CHUNK
+) -> Schedule:
+    """Chunks, loops and slots of a finished graph.
+
+    What depends on no argument that is batched is uniform: one number for all lanes.
+    """
     alive = live(graph)
+    uniform = _uniform(graph, batched) if any(batched) else set()
     steps = _steps(graph, graph.open[0].items, alive, chunk)
-    position = _number(steps, 0)
-    slots, count = _slots(graph, steps, position)
+    _number(steps, 0)
+    slots, count, singles = _slots(graph, steps, uniform)
     scratch = {}
     for number, buffer in enumerate(graph.buffers):
         if buffer.role == "scratch":
             scratch[number], count = count, count + buffer.size
     total = sum(len(c.items) for c in chunks(steps))
-    return Schedule(steps, slots, count, scratch, total)
+    return Schedule(steps, slots, count, singles, scratch, uniform, total)
+
+
+def _uniform(graph: Graph, batched: Sequence[bool]) -> set[Value]:
+    """Values that are the same in all lanes; carries until something says otherwise."""
+    varying: set[int] = set()  # carries, as (loop, place)
+    while True:
+        found: set[Value] = set()
+        for value, op in enumerate(graph.ops):
+            if op[0] in ("load", "lookup"):
+                buffer = graph.buffers[op[1]]
+                same = buffer.role == "table" or (
+                    buffer.role == "argument" and not batched[buffer.number]
+                )
+                same = same and (op[0] == "load" or op[3] in found)
+            elif op[0] in ("carry", "result"):
+                same = op[1:] not in varying
+            else:
+                same = all(x in found for x in operands(graph, value))
+            if same:
+                found.add(value)
+        new = {
+            (number, j)
+            for number, loop in enumerate(graph.loops)
+            for j, (a, b) in enumerate(zip(loop.starts, loop.nexts, strict=True))
+            if a not in found or b not in found
+        }
+        if new <= varying:
+            return found
+        varying |= new
 
 
 def chunks(steps: list[Step]) -> Iterator[Chunk]:
@@ -212,7 +250,9 @@ def _number(steps: list[Step], position: int) -> int:
     return position
 
 
-def _slots(graph: Graph, steps: list[Step], end: int) -> tuple[dict[Value, int], int]:
+def _slots(
+    graph: Graph, steps: list[Step], uniform: set[Value]
+) -> tuple[dict[Value, int], int, int]:
     """Slots for what outlives its chunk, shared by values that never meet."""
     home: dict[Value, int] = {}
     loops: list[tuple[int, int]] = []  # spans of the loops around the current chunk
@@ -304,15 +344,16 @@ def _slots(graph: Graph, steps: list[Step], end: int) -> tuple[dict[Value, int],
     note_scopes(steps, ())
     walk(steps)
     stretch(steps)
-    slots, count = _colour(span)
+    slots, count = _colour({v: x for v, x in span.items() if v not in uniform})
+    singles, single_count = _colour({v: x for v, x in span.items() if v in uniform})
+    slots |= singles
     for value, carry in stands_for.items():
         if carry in slots:
             slots[value] = slots[carry]
     exported = {x for x in slots}
     for chunk in chunks(steps):
         chunk.exports += [(x, x) for x in chunk.items if x in exported]
-    del end
-    return slots, count
+    return slots, count, single_count
 
 
 def _colour(span: dict[Value, list[int]]) -> tuple[dict[Value, int], int]:
@@ -321,8 +362,6 @@ def _colour(span: dict[Value, list[int]]) -> tuple[dict[Value, int], int]:
     ends: list[tuple[int, int]] = []
     slots: dict[Value, int] = {}
     count = 0
-    import heapq
-
     for value in sorted(span, key=lambda v: span[v][0]):
         first, last = span[value]
         while ends and ends[0][0] < first:

@@ -115,14 +115,50 @@ class Program:
     dtype: np.dtype
 
 
+def _run(
+    closed: ClosedJaxpr, patterns: Sequence[bytes | None]
+) -> tuple[Trace, list[Any]]:
+    from . import control, elementwise, indexing, linear  # noqa: F401  fill RULES
+
+    tracing, inputs = Trace(), []
+    graph = tracing.graph
+    for number, v in enumerate(closed.jaxpr.invars):
+        size, dtype = math.prod(v.aval.shape), np.dtype(v.aval.dtype)
+        buffer = graph.buffer("argument", number, size, dtype)
+        pattern = patterns[number] if patterns else None
+        if pattern:
+            graph.known[buffer] = np.frombuffer(pattern, np.int8).tolist()
+        inputs.append(Memory(buffer, 0, v.aval.shape))
+    return tracing, tracing.run(closed.jaxpr, closed.consts, inputs)
+
+
+def known_entries(
+    closed: ClosedJaxpr, patterns: Sequence[bytes | None]
+) -> tuple[bytes | None, ...]:
+    """The patterns of a function's results, from those of its arguments."""
+    try:
+        tracing, outputs = _run(closed, patterns)
+    except UnsupportedError:
+        return (None,) * len(closed.jaxpr.outvars)
+    constants = tracing.graph.constants
+    found: list[bytes | None] = []
+    for v, x in zip(closed.jaxpr.outvars, outputs, strict=True):
+        if v.aval.dtype.kind != "f" or v.aval.size > MATERIAL:
+            found.append(None)
+            continue
+        numbers = [constants.get(i, 2) for i in tracing.values(x).ravel().tolist()]
+        plain = [int(n) if n in (0, 1, -1) else 2 for n in numbers]
+        some = any(n != 2 for n in plain)
+        found.append(np.array(plain, np.int8).tobytes() if some else None)
+    return tuple(found)
+
+
 def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program:
     """Takes a closed jaxpr apart.
 
     `patterns` names entries of the arguments that are 0, 1 or -1 for good; 2 is any
     number.
     """
-    from . import control, elementwise, indexing, linear  # noqa: F401  fill RULES
-
     described = lambda v: jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype)
     arguments = [described(v) for v in closed.jaxpr.invars]
     results = [described(v) for v in closed.jaxpr.outvars]
@@ -132,16 +168,8 @@ def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program
         raise UnsupportedError(f"a kernel has one precision, 32 or 64 bits, not {names}")
     dtype = floats.pop() if floats else np.dtype("f8")
 
-    tracing = Trace()
+    tracing, outputs = _run(closed, patterns)
     graph = tracing.graph
-    inputs = []
-    for number, a in enumerate(arguments):
-        size = math.prod(a.shape)
-        buffer = graph.buffer("argument", number, size, np.dtype(a.dtype))
-        if patterns and patterns[number]:
-            graph.known[buffer] = np.frombuffer(patterns[number], np.int8).tolist()
-        inputs.append(Memory(buffer, 0, a.shape))
-    outputs = tracing.run(closed.jaxpr, closed.consts, inputs)
     taken = set()
     for number, (x, a) in enumerate(zip(outputs, results, strict=True)):
         size = math.prod(a.shape)
