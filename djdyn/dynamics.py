@@ -36,7 +36,7 @@ RECURSION_FROM = 7  # bodies; measured, see docs/speed.md
 def inertias(world: World) -> Float[Array, "bodies 6 6"]:
     """6x6 inertias about the bodies' origins, in world axes; the world's is zero."""
     m, h, J = _masses(world)
-    one = m[:, None, None] * jnp.eye(3, dtype=m.dtype)
+    one = m[:, None, None] * jnp.eye(3, dtype=m.dtype)[None]
     M = jnp.block([[J, skew(h)], [-skew(h), one]])
     return M if (added := _added(world)) is None else M + added
 
@@ -60,9 +60,7 @@ def _added(world: World) -> Float[Array, "bodies 6 6"] | None:
     return jnp.einsum("nij,najbk,nlk->naibl", R, A, R).reshape(-1, 6, 6)
 
 
-def needed_wrenches(
-    world: World, v_dot: Float[Array, " nv"] | None = None
-) -> Wrenches:
+def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> Wrenches:
     r"""What the bodies need, beside gravity, for `v_dot`, or at constant speeds.
 
     With $h = m c$ and $J$ about the origin, whose acceleration is $a$,
@@ -116,7 +114,18 @@ def forward(
     if method not in ("projection", "recursion"):
         raise ValueError(f"method is projection or recursion, not {method!r}")
     F_WB = jnp.zeros_like(world.V_WB) if F_WB is None else F_WB
-    return _forward(world, tau, F_WB, method=method)
+    return _forward(_bare(world), tau, F_WB, method=method)
+
+
+def _bare(world: World) -> World:
+    """The world without what only kinematics needs of the mechanism: nothing is
+    differentiated by it again.
+    """
+    mechanism = world.mechanism
+    wanted = jax.tree.map(lambda _: False, mechanism)
+    kept = lambda m: [m.gravity_W, *(b.A_B for b in m.bodies if b.A_B is not None)]
+    wanted = eqx.tree_at(kept, wanted, [True] * len(kept(mechanism)))
+    return eqx.tree_at(lambda w: w.mechanism, world, eqx.filter(mechanism, wanted))
 
 
 @eqx.filter_custom_jvp
@@ -125,7 +134,7 @@ def _forward(
 ) -> Float[Array, " nv"]:
     needed = needed_wrenches(world) - F_WB
     v_dot = _solve_mass(world, tau - _along_joints(world, needed), method)
-    return checkpoint_name(v_dot, "v_dot")
+    return checkpoint_name(v_dot, "v_dot")  # a reverse sweep may keep it
 
 
 @_forward.def_jvp
@@ -156,7 +165,7 @@ def _solve_mass(
     r"""Solves with $J^\top\mathcal M J$, differentiated implicitly."""
     still = jax.lax.stop_gradient(world)
     if method == "projection":
-        factor = checkpoint_name(_factor(projected_inertia(still)), "factor")
+        factor = _factor(projected_inertia(still))
         solve = lambda b: _solve_factored(factor, b)
     else:
         factors = _articulated(still, inertias(still))
@@ -172,9 +181,7 @@ def _solve_mass(
     )
 
 
-def _along_bodies(
-    world: World, v_dot: Float[Array, " nv"]
-) -> Float[Array, "bodies 6"]:
+def _along_bodies(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
     r"""$J\dot v$: what accelerating speeds add to the bodies' accelerations."""
     mechanism, p = world.mechanism, world.X_WB.p
     parents, starts = mechanism.parents, mechanism.v_starts
@@ -221,8 +228,6 @@ def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
         U = S @ M_A[b]
         D = _factor(U @ S.T)
         gain = _solve_factored(D, U)
-        # Named, so that a reverse sweep may keep them instead of factoring again.
-        D, gain = checkpoint_name(D, f"D{b}"), checkpoint_name(gain, f"gain{b}")
         kept.append((gain, D))
         if parents[b]:
             shown = M_A[b] - mirror(U.T @ gain) if len(S) else M_A[b]

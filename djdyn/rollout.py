@@ -265,7 +265,11 @@ def _solve_batch(
         at = lambda a: whole if a is None else split
         specs = jax.tree.map(at, axes, is_leaf=lambda a: a is None)
         run = jax.shard_map(
-            run, mesh=mesh, in_specs=(whole, specs, split), out_specs=split, check_vma=False
+            run,
+            mesh=mesh,
+            in_specs=(whole, specs, split),
+            out_specs=split,
+            check_vma=False,
         )
     trajectory = run(system, y0, lanes)
     return eqx.tree_at(

@@ -17,7 +17,6 @@ from .system import State, System
 from .trajectory import Trajectory, input_values
 
 
-
 class SimulationError(RuntimeError):
     """A solve that did not reach its end; `trajectory` holds what it did reach."""
 
@@ -65,7 +64,9 @@ def simulate(
     blew up and keeps what was reached. Inside `jit`, `grad` or `vmap` nothing is
     raised: look at `trajectory.ok`.
     """
-    integrator = integrator_for(solver, dt, rtol, atol, max_steps, adjoint, control_period)
+    integrator = integrator_for(
+        solver, dt, rtol, atol, max_steps, adjoint, control_period
+    )
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)
     check_inputs(system, inputs)
@@ -218,6 +219,7 @@ def solve(
 
 def _sampled(field: Field, flat0, times, period: float, integrator: Integrator, jumps):
     """Zero-order hold: controllers step at samples, the rest is solved in between."""
+
     def interval(carry, span):
         flat, ok = carry
         stepped, held = field.sample(span[0], flat, period)

@@ -23,6 +23,9 @@ STUDIES = {
 }
 BENCHMARKS = {
     "rollout": "experiments.benchmarks.rollout",
+    "gradient": "experiments.benchmarks.gradient",
+    "compile": "experiments.benchmarks.compile",
+    "scaling": "experiments.benchmarks.scaling",
 }
 
 

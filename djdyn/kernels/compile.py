@@ -85,7 +85,12 @@ def _feed(digest: Any, jaxpr: Any, consts: Any) -> None:
         value = np.asarray(c)
         digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
     for eqn in jaxpr.eqns:
-        said = [eqn.primitive.name, *map(name, eqn.invars), "=", *map(name, eqn.outvars)]
+        said = [
+            eqn.primitive.name,
+            *map(name, eqn.invars),
+            "=",
+            *map(name, eqn.outvars),
+        ]
         for key, value in eqn.params.items():
             said.append(key)
             for item in value if isinstance(value, tuple) else (value,):
@@ -164,7 +169,9 @@ def compile_kernel(
 
 def lanes_for(closed: ClosedJaxpr, batch: int) -> int:
     """A whole vector register of lanes, or one."""
-    sizes = {v.aval.dtype.itemsize for v in closed.jaxpr.invars if v.aval.dtype.kind == "f"}
+    sizes = {
+        v.aval.dtype.itemsize for v in closed.jaxpr.invars if v.aval.dtype.kind == "f"
+    }
     return 1 if batch == 1 else vector_bytes() // (min(sizes) if sizes else 8)
 
 

@@ -116,13 +116,18 @@ def _scan(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
     carries, xs = rest[: params["num_carry"]], rest[params["num_carry"] :]
     outs = eqn.outvars[params["num_carry"] :]
     if length * _length(closed.jaxpr) <= UNROLL or length == 1:
-        return _unrolled(trace, closed, length, params["reverse"], consts, carries, xs, outs)
+        return _unrolled(
+            trace, closed, length, params["reverse"], consts, carries, xs, outs
+        )
     starts = [trace.values(c) for c in carries]
     x_vars = eqn.invars[len(args) - len(xs) :]
-    memories = [trace.memory(x, np.dtype(v.aval.dtype)) for x, v in zip(xs, x_vars, strict=True)]
+    memories = [
+        trace.memory(x, np.dtype(v.aval.dtype)) for x, v in zip(xs, x_vars, strict=True)
+    ]
     level = len(graph.open) - 1
     stacks = [
-        graph.buffer("scratch", 0, v.aval.size, np.dtype(v.aval.dtype), level) for v in outs
+        graph.buffer("scratch", 0, v.aval.size, np.dtype(v.aval.dtype), level)
+        for v in outs
     ]
     number = _begin(trace, length, params["reverse"], starts)
     loop = graph.loops[number]
@@ -172,6 +177,8 @@ def _while(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
     graph.open[-1] = loop.body
     found = trace.inline(params["body_jaxpr"], *body_consts, *now)
     for old, new in zip(now, found, strict=True):
-        pairs = zip(old.ravel().tolist(), trace.values(new).ravel().tolist(), strict=True)
+        pairs = zip(
+            old.ravel().tolist(), trace.values(new).ravel().tolist(), strict=True
+        )
         loop.nexts += [graph.select(loop.test, b, a) for a, b in pairs]
     return _finish(trace, number, starts)

@@ -12,7 +12,9 @@ from .trace import Trace, UnsupportedError, rule
 
 def _each(fn: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
     arrays = np.broadcast_arrays(*arrays)
-    out = [fn(*items) for items in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
+    out = [
+        fn(*items) for items in zip(*(a.ravel().tolist() for a in arrays), strict=True)
+    ]
     return np.array(out, np.int64).reshape(arrays[0].shape)
 
 
@@ -80,14 +82,20 @@ def _neg(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 @elementwise("pow", "atan2", "rem")
 def _binary(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
     if kind != "f":
-        raise UnsupportedError(f"kernels do not know {params['primitive']!r} on integers")
+        raise UnsupportedError(
+            f"kernels do not know {params['primitive']!r} on integers"
+        )
 
     def power(a: Value, b: Value) -> Value:
         if graph.kinds[b] == "i":
             b = graph.convert(b, "f")
         return graph.binary("pow", a, b)
 
-    return power if params["primitive"] == "pow" else partial(graph.binary, params["primitive"])
+    return (
+        power
+        if params["primitive"] == "pow"
+        else partial(graph.binary, params["primitive"])
+    )
 
 
 @elementwise("max", "min")
@@ -228,7 +236,11 @@ def _select(trace: Trace, eqn: Any, which: Any, *cases: Any) -> np.ndarray:
 @rule("clamp")
 def _clamp(trace: Trace, eqn: Any, low: Any, x: Any, high: Any) -> np.ndarray:
     graph = trace.graph
-    make = _extreme(graph, kind_of(np.dtype(eqn.invars[1].aval.dtype)), {"primitive": "max"})
-    least = _extreme(graph, kind_of(np.dtype(eqn.invars[1].aval.dtype)), {"primitive": "min"})
+    make = _extreme(
+        graph, kind_of(np.dtype(eqn.invars[1].aval.dtype)), {"primitive": "max"}
+    )
+    least = _extreme(
+        graph, kind_of(np.dtype(eqn.invars[1].aval.dtype)), {"primitive": "min"}
+    )
     low, x, high = map(trace.values, (low, x, high))
     return _each(least, _each(make, x, low), high)

@@ -83,12 +83,26 @@ def _split(trace: Trace, eqn: Any, x: Any) -> list[np.ndarray]:
 def _pad(trace: Trace, eqn: Any, x: Any, filler: Any) -> np.ndarray:
     x, filler = trace.values(x), trace.values(filler)
     config = eqn.params["padding_config"]
-    spread = [max(0, n + gap * (n - 1)) for n, (_, _, gap) in zip(x.shape, config, strict=True)]
+    spread = [
+        max(0, n + gap * (n - 1))
+        for n, (_, _, gap) in zip(x.shape, config, strict=True)
+    ]
     full = [n + low + high for n, (low, high, _) in zip(spread, config, strict=True)]
-    wide = [n + max(low, 0) + max(high, 0) for n, (low, high, _) in zip(spread, config, strict=True)]
+    wide = [
+        n + max(low, 0) + max(high, 0)
+        for n, (low, high, _) in zip(spread, config, strict=True)
+    ]
     out = np.full(wide, filler, np.int64)
-    out[tuple(slice(max(low, 0), max(low, 0) + n, gap + 1) for n, (low, _, gap) in zip(spread, config, strict=True))] = x
-    cut = (slice(max(-low, 0), max(-low, 0) + n) for n, (low, _, _) in zip(full, config, strict=True))
+    out[
+        tuple(
+            slice(max(low, 0), max(low, 0) + n, gap + 1)
+            for n, (low, _, gap) in zip(spread, config, strict=True)
+        )
+    ] = x
+    cut = (
+        slice(max(-low, 0), max(-low, 0) + n)
+        for n, (low, _, _) in zip(full, config, strict=True)
+    )
     return out[tuple(cut)]
 
 
@@ -134,7 +148,9 @@ class Dynamic:
         self.value, self.top = value, top
 
 
-def _window(trace: Trace, x: Any, starts: list[Any], sizes: list[int], dtype) -> np.ndarray:
+def _window(
+    trace: Trace, x: Any, starts: list[Any], sizes: list[int], dtype
+) -> np.ndarray:
     """The part of `x` that begins at `starts`."""
     graph = trace.graph
     moving = [a for a, s in enumerate(starts) if isinstance(s, Dynamic)]
@@ -168,7 +184,9 @@ def _window(trace: Trace, x: Any, starts: list[Any], sizes: list[int], dtype) ->
     for s in range(here.top + 1):
         part = _window(trace, x, [*starts[:axis], s, *starts[axis + 1 :]], sizes, dtype)
         parts.append(part.ravel().tolist())
-    out = [choose(graph, here.value, list(column)) for column in zip(*parts, strict=True)]
+    out = [
+        choose(graph, here.value, list(column)) for column in zip(*parts, strict=True)
+    ]
     return np.array(out, np.int64).reshape(sizes)
 
 
@@ -182,7 +200,9 @@ def _dynamic_slice(trace: Trace, eqn: Any, x: Any, *starts: Any) -> np.ndarray:
 
 
 @rule("dynamic_update_slice")
-def _dynamic_update(trace: Trace, eqn: Any, x: Any, new: Any, *starts: Any) -> np.ndarray:
+def _dynamic_update(
+    trace: Trace, eqn: Any, x: Any, new: Any, *starts: Any
+) -> np.ndarray:
     x, new = trace.values(x), trace.values(new)
     most = [n - s for n, s in zip(x.shape, new.shape, strict=True)]
     indices = np.array([int(trace.values(s)) for s in starts], np.int64)
@@ -190,7 +210,9 @@ def _dynamic_update(trace: Trace, eqn: Any, x: Any, new: Any, *starts: Any) -> n
     return _put(trace, x, new, _starts(trace, indices, most), keep)
 
 
-def _put(trace: Trace, x: np.ndarray, new: np.ndarray, starts: list, combine) -> np.ndarray:
+def _put(
+    trace: Trace, x: np.ndarray, new: np.ndarray, starts: list, combine
+) -> np.ndarray:
     """`x` with a window combined with `new`."""
     graph = trace.graph
     moving = [a for a, s in enumerate(starts) if isinstance(s, Dynamic)]
@@ -198,18 +220,24 @@ def _put(trace: Trace, x: np.ndarray, new: np.ndarray, starts: list, combine) ->
         out = x.copy()
         cut = tuple(slice(s, s + n) for s, n in zip(starts, new.shape, strict=True))
         pairs = zip(out[cut].ravel().tolist(), new.ravel().tolist(), strict=True)
-        out[cut] = np.array([combine(a, b) for a, b in pairs], np.int64).reshape(new.shape)
+        out[cut] = np.array([combine(a, b) for a, b in pairs], np.int64).reshape(
+            new.shape
+        )
         return out
     axis, here = moving[0], starts[moving[0]]
     if x.size * (here.top + 1) > CHOICES * CHOICES:
-        raise UnsupportedError(f"a computed index writes to one of {here.top + 1} places")
+        raise UnsupportedError(
+            f"a computed index writes to one of {here.top + 1} places"
+        )
     low = graph.integer("imax", here.value, graph.constant(0, "i"))
     index = graph.integer("imin", low, graph.constant(here.top, "i"))
     out = x
     for s in range(here.top + 1):
         part = _put(trace, x, new, [*starts[:axis], s, *starts[axis + 1 :]], combine)
         hit = graph.compare("eq", index, graph.constant(s, "i"))
-        pairs = zip(part.ravel().tolist(), x.ravel().tolist(), out.ravel().tolist(), strict=True)
+        pairs = zip(
+            part.ravel().tolist(), x.ravel().tolist(), out.ravel().tolist(), strict=True
+        )
         out = np.array(
             [o if p == a else graph.select(hit, p, o) for p, a, o in pairs], np.int64
         ).reshape(x.shape)
@@ -219,8 +247,10 @@ def _put(trace: Trace, x: np.ndarray, new: np.ndarray, starts: list, combine) ->
 @rule("gather")
 def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
     dims, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    if dims.operand_batching_dims or "CLIP" not in str(eqn.params["mode"]) and not (
-        "PROMISE" in str(eqn.params["mode"])
+    if (
+        dims.operand_batching_dims
+        or "CLIP" not in str(eqn.params["mode"])
+        and not ("PROMISE" in str(eqn.params["mode"]))
     ):
         indices, x = _fill_rule(trace, eqn, x, indices)
     indices, rank = trace.values(indices), len(x.shape)
@@ -251,7 +281,9 @@ def _fill_rule(trace: Trace, eqn: Any, x: Any, indices: Any) -> tuple[Any, Any]:
     values = trace.values(indices)
     if dims.operand_batching_dims:
         raise UnsupportedError("kernels do not know batched gathers")
-    for axis, column in zip(dims.start_index_map, values.reshape(-1, values.shape[-1]).T, strict=True):
+    for axis, column in zip(
+        dims.start_index_map, values.reshape(-1, values.shape[-1]).T, strict=True
+    ):
         for i in column.tolist():
             known = trace.graph.constants.get(i)
             if known is not None and not 0 <= known <= x.shape[axis] - sizes[axis]:
@@ -265,20 +297,32 @@ def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarr
     if dims.operand_batching_dims:
         raise UnsupportedError("kernels do not know batched scatters")
     graph = trace.graph
-    add = graph.add if kind_of(np.dtype(eqn.invars[0].aval.dtype)) == "f" else partial(graph.integer, "iadd")
+    add = (
+        graph.add
+        if kind_of(np.dtype(eqn.invars[0].aval.dtype)) == "f"
+        else partial(graph.integer, "iadd")
+    )
     combine = add if "add" in eqn.primitive.name else lambda old, new: new
     x, indices, new = map(trace.values, (x, indices, new))
     rank = x.ndim
     kept = [a for a in range(rank) if a not in dims.inserted_window_dims]
     batch_axes = [a for a in range(new.ndim) if a not in dims.update_window_dims]
-    window = dict(zip(kept, (new.shape[a] for a in dims.update_window_dims), strict=True))
+    window = dict(
+        zip(kept, (new.shape[a] for a in dims.update_window_dims), strict=True)
+    )
     sizes = [window.get(a, 1) for a in range(rank)]
     zero = graph.constant(0, "i")
     for at in np.ndindex(*indices.shape[:-1]):
         full = [zero] * rank
-        for axis, i in zip(dims.scatter_dims_to_operand_dims, indices[at].tolist(), strict=True):
+        for axis, i in zip(
+            dims.scatter_dims_to_operand_dims, indices[at].tolist(), strict=True
+        ):
             full[axis] = i
-        starts = _starts(trace, np.array(full, np.int64), [n - s for n, s in zip(x.shape, sizes, strict=True)])
+        starts = _starts(
+            trace,
+            np.array(full, np.int64),
+            [n - s for n, s in zip(x.shape, sizes, strict=True)],
+        )
         place: list[Any] = [slice(None)] * new.ndim
         for axis, i in zip(batch_axes, at, strict=True):
             place[axis] = i
@@ -296,7 +340,9 @@ def _lines(x: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[Value]], tup
     return moved.reshape(math.prod(shape), -1).tolist(), shape
 
 
-@rule("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or")
+@rule(
+    "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or"
+)
 def _reduce(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
     graph, what = trace.graph, eqn.primitive.name.removeprefix("reduce_")
     kind = kind_of(np.dtype(eqn.invars[0].aval.dtype))
@@ -354,7 +400,9 @@ def _cumulate(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
         "cummin": partial(extreme, graph, "min"),
     }[eqn.primitive.name]
     if kind_of(np.dtype(eqn.invars[0].aval.dtype)) != "f":
-        raise UnsupportedError(f"kernels do not know {eqn.primitive.name!r} on integers")
+        raise UnsupportedError(
+            f"kernels do not know {eqn.primitive.name!r} on integers"
+        )
     lines = np.moveaxis(x, axis, -1)
     shape, out = lines.shape, []
     for line in lines.reshape(-1, shape[-1]).tolist():

@@ -31,6 +31,7 @@ ARITHMETIC = {
 }
 WHOLE = {"iadd": "add", "isub": "sub", "imul": "mul"}
 EXTREME = {"imin": "smin", "imax": "smax"}
+SPAN, BASES = 256, 5  # vectors that one pointer into the frame reaches; pointers
 ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}
 SIGNED = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle"}
 
@@ -54,7 +55,10 @@ class Lanes:
         self.graph, self.plan = graph, plan
         self.batched, self.lanes = batched, lanes
         self.bits = 8 * dtype.itemsize
-        self.real, self.whole = f"{'double' if self.bits == 64 else 'float'}", f"i{self.bits}"
+        self.real, self.whole = (
+            f"{'double' if self.bits == 64 else 'float'}",
+            f"i{self.bits}",
+        )
         self.functions: set[str] = set()  # elementary ones that are called
         self.declared: set[str] = set()
 
@@ -103,6 +107,8 @@ class ChunkWriter:
         self.bases: dict[int, str] = {}
         self.offsets: dict[tuple, str] = {}
         self.pairs: dict[Value, str] = {}
+        self.singles: dict[int, list[str]] = {}
+        self.arrays: dict[int, str] = {}
 
     def new(self, text: str) -> str:
         self.fresh += 1
@@ -143,7 +149,13 @@ class ChunkWriter:
             if op[0] in angles:
                 angles[op[0]].add(op[1])
         self.paired = angles["sin"] & angles["cos"]
-        for item in chunk.items:
+        items = self.blocks(chunk.items)
+        for item in items:
+            if isinstance(item, list):
+                self.load_block(item) if graph.ops[item[0]][
+                    0
+                ] == "load" else self.store_block(item)
+                continue
             found = self.operation(item)
             if found is not None:
                 self.names[item] = found
@@ -158,10 +170,20 @@ class ChunkWriter:
         """Where a value stands in the frame."""
         at, place = self.at, self.at.plan.slots[value]
         if self.width(value) == at.lanes:
-            place *= at.lanes
-        else:
-            place += at.plan.slot_count * at.lanes
-        return self.new(f"getelementptr {at.real}, ptr %frame, i64 {place}")
+            return self.place(place * at.lanes)
+        return self.new(
+            f"getelementptr {at.real}, ptr %single, i64 {place - SPAN // 2}"
+        )
+
+    def place(self, index: int) -> str:
+        """A number of the frame, from the nearest of the pointers into it: short
+        distances make short instructions.
+        """
+        k = min(index // (SPAN * self.at.lanes), BASES - 1)
+        middle = (2 * k + 1) * SPAN * self.at.lanes // 2
+        return self.new(
+            f"getelementptr {self.at.real}, ptr %frame{k}, i64 {index - middle}"
+        )
 
     def fetch(self, pointer: str, kind: Kind, lanes: int) -> str:
         T = self.at.stored(kind, lanes)
@@ -179,23 +201,31 @@ class ChunkWriter:
     def align(self, lanes: int) -> int:
         return lanes * self.at.bits // 8
 
+    def outside(self, which: int) -> str:
+        """The arrays of arguments, of results, and of the loops' turns."""
+        if which not in self.arrays:
+            at = self.new(f"getelementptr ptr, ptr %outside, i64 {which}")
+            self.arrays[which] = self.new(f"load ptr, ptr {at}")
+        return self.arrays[which]
+
     def base(self, number: int) -> str:
         """Where a buffer begins: a pointer, or one per lane if it is batched."""
         if number in self.bases:
             return self.bases[number]
         at, buffer = self.at, self.at.graph.buffers[number]
         if buffer.role == "scratch":
-            first = at.plan.scratch[number] * at.lanes
-            found = self.new(f"getelementptr {at.real}, ptr %frame, i64 {first}")
+            found = self.place(at.plan.scratch[number] * at.lanes)
         elif buffer.role == "table":
             found = f"@table{number}"
         else:
-            array = "%args" if buffer.role == "argument" else "%rets"
+            array = self.outside(0 if buffer.role == "argument" else 1)
             here = self.new(f"getelementptr ptr, ptr {array}, i64 {buffer.number}")
             found = self.new(f"load ptr, ptr {here}")
             if at.per_lane(buffer):
                 I = at.wide("i64", at.lanes)
-                size = str(buffer.size) if at.lanes == 1 else f"splat (i64 {buffer.size})"
+                size = (
+                    str(buffer.size) if at.lanes == 1 else f"splat (i64 {buffer.size})"
+                )
                 step = self.new(f"mul {I} %lanes, {size}")
                 inner = at.memory(buffer.dtype)
                 found = self.new(f"getelementptr {inner}, ptr {found}, {I} {step}")
@@ -209,7 +239,7 @@ class ChunkWriter:
         key = (at, loop, stride)
         if key not in self.offsets:
             depth = self.at.graph.loops[loop].depth - 1
-            where = self.new(f"getelementptr i64, ptr %turns, i64 {depth}")
+            where = self.new(f"getelementptr i64, ptr {self.outside(2)}, i64 {depth}")
             turn = self.new(f"load i64, ptr {where}")
             steps = self.new(f"mul i64 {turn}, {stride}")
             self.offsets[key] = self.new(f"add i64 {steps}, {at}")
@@ -223,7 +253,9 @@ class ChunkWriter:
         self.at.declared.add(f"declare {T} {name}({P}, {B}, {T})")
         size = int(short[1:]) // 8
         mask = f"{B} splat (i1 true)"
-        return self.new(f"call {T} {name}({P} align {size} {pointers}, {mask}, {T} poison)")
+        return self.new(
+            f"call {T} {name}({P} align {size} {pointers}, {mask}, {T} poison)"
+        )
 
     def scatter(self, inner: str, x: str, pointers: str) -> None:
         L = self.at.lanes
@@ -309,12 +341,122 @@ class ChunkWriter:
         P = at.wide("ptr", lanes) if at.per_lane(buffer) else "ptr"
         pointers = self.new(f"getelementptr {inner}, {P} {base}, {I} {steps}")
         one = lanes == 1
-        x = self.new(f"load {inner}, ptr {pointers}") if one else self.gather(inner, pointers)
+        x = (
+            self.new(f"load {inner}, ptr {pointers}")
+            if one
+            else self.gather(inner, pointers)
+        )
         if buffer.role != "scratch":
             return self.widen(x, buffer.dtype, lanes)
         if buffer.kind != "b":
             return x
         return self.new(f"trunc {I} {x} to {at.type('b', lanes)}")
+
+    # Blocks of numbers side by side in batched memory: one row a lane, turned over.
+
+    def blocks(self, items: list[Value]) -> list[Value | list[Value]]:
+        """Loads and stores of a lane's neighbouring numbers drawn together."""
+        at, L = self.at, self.at.lanes
+        rows: dict[tuple, list[tuple[int, Value]]] = {}
+        for item in items:
+            op = at.graph.ops[item]
+            if L > 1 and op[0] in ("load", "store"):
+                buffer = at.graph.buffers[op[1]]
+                if at.per_lane(buffer) and buffer.dtype.kind == "f":
+                    key = (op[0], op[1], op[3], op[4])
+                    rows.setdefault(key, []).append((op[2], item))
+        joined: dict[Value, list[Value]] = {}
+        for row in rows.values():
+            row.sort()
+            while row:
+                first = row[0][0]
+                part = [item for place, item in row if place < first + L]
+                row = row[len(part) :]
+                whole = [at.graph.ops[i][2] for i in part] == list(
+                    range(first, first + len(part))
+                )
+                if whole and len(part) > 2:
+                    joined |= dict.fromkeys(part, part)
+        out: list[Value | list[Value]] = []
+        seen: set[Value] = set()
+        late: list[list[Value]] = []
+        for item in items:
+            part = joined.get(item)
+            if part is None:
+                out.append(item)
+            elif part[0] not in seen:
+                seen.add(part[0])
+                (out if at.graph.ops[item][0] == "load" else late).append(part)
+        return [*out, *late]  # stores when all of their values are there
+
+    def rows(self, op: tuple, count: int) -> tuple[list[str], str, str]:
+        """Pointers to a block, one a lane; and a mask if the block is not full."""
+        at, (number, place, loop, stride) = self.at, op[1:5]
+        base, offset = self.base(number), self.offset(place, loop, stride)
+        P, inner = f"<{at.lanes} x ptr>", at.real
+        if number not in self.singles:
+            self.singles[number] = [
+                self.new(f"extractelement {P} {base}, i64 {k}") for k in range(at.lanes)
+            ]
+        pointers = [
+            self.new(f"getelementptr {inner}, ptr {p}, i64 {offset}")
+            for p in self.singles[number]
+        ]
+        bits = ", ".join(
+            f"i1 {'true' if k < count else 'false'}" for k in range(at.lanes)
+        )
+        return pointers, at.type("f", at.lanes), f"<{at.lanes} x i1> <{bits}>"
+
+    def load_block(self, items: list[Value]) -> None:
+        at, L, count = self.at, self.at.lanes, len(items)
+        pointers, T, mask = self.rows(at.graph.ops[items[0]], count)
+        size = at.bits // 8
+        if count == L:
+            rows = [self.new(f"load {T}, ptr {p}, align {size}") for p in pointers]
+        else:
+            name = f"@llvm.masked.load.v{L}f{at.bits}.p0"
+            at.declared.add(f"declare {T} {name}(ptr, <{L} x i1>, {T})")
+            call = (
+                f"call {T} {name}(ptr align {size} {{}}, {mask}, {T} zeroinitializer)"
+            )
+            rows = [self.new(call.format(p)) for p in pointers]
+        for item, x in zip(items, self.turn_over(rows), strict=False):
+            self.names[item] = x
+
+    def store_block(self, items: list[Value]) -> None:
+        at, L, count = self.at, self.at.lanes, len(items)
+        op, size = at.graph.ops[items[0]], at.bits // 8
+        pointers, T, mask = self.rows(op, count)
+        columns = [self.of(at.graph.ops[i][5], L) for i in items]
+        rows = self.turn_over([*columns, *(columns[-1:] * (L - count))])
+        for p, x in zip(pointers, rows, strict=True):
+            if count == L:
+                self.lines.append(f"  store {T} {x}, ptr {p}, align {size}")
+            else:
+                name = f"@llvm.masked.store.v{L}f{at.bits}.p0"
+                at.declared.add(f"declare void {name}({T}, ptr, <{L} x i1>)")
+                call = f"{name}({T} {x}, ptr align {size} {p}, {mask})"
+                self.lines.append(f"  call void {call}")
+
+    def turn_over(self, rows: list[str]) -> list[str]:
+        """The transpose of a square of numbers, by halves of halves."""
+        n, T = len(rows), self.at.type("f", len(rows))
+        half = n // 2
+        while half:
+            low = [k + (k // half % 2) * (n - half) for k in range(n)]
+            high = [x + half for x in low]
+            mixed = list(rows)
+            for i in range(n):
+                if not i & half:
+                    a, b = rows[i], rows[i + half]
+                    for place, order in ((i, low), (i + half, high)):
+                        picks = ", ".join(f"i32 {k}" for k in order)
+                        mask = f"<{n} x i32> <{picks}>"
+                        mixed[place] = self.new(
+                            f"shufflevector {T} {a}, {T} {b}, {mask}"
+                        )
+            rows, half = mixed, half // 2
+        return rows
 
     # Arithmetic ----------------------------------------------------------------------
 

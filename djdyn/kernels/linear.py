@@ -84,5 +84,7 @@ def _triangular_solve(trace: Trace, eqn: Any, a: Any, b: Any) -> np.ndarray:
         A = a[at].tolist()
         for k in range(b.shape[-1]):
             column = b[at][:, k].tolist()
-            out[at][:, k] = _substitute(graph, A, column, lower, params["unit_diagonal"])
+            out[at][:, k] = _substitute(
+                graph, A, column, lower, params["unit_diagonal"]
+            )
     return out if params["left_side"] else np.swapaxes(out, -1, -2)

@@ -9,16 +9,24 @@ from collections.abc import Iterator
 
 from . import elementary
 from .graph import Value
-from .lanes import ChunkWriter, Lanes, number
+from .lanes import BASES, SPAN, ChunkWriter, Lanes, number
 from .schedule import Chunk, Schedule, Step, chunks
 from .trace import Program
 
 
-SIGNATURE = "(ptr %frame, ptr %args, ptr %rets, ptr %turns, {lanes} %lanes)"
+FRAMES = ", ".join(f"ptr %frame{k}" for k in range(BASES))
+SIGNATURE = f"({FRAMES}, ptr %single, ptr %outside, {{lanes}} %lanes)"
 RUN = """
 define void @run(ptr %args, ptr %rets, i64 %first, i64 %last, i64 %end, ptr %frame) #0 {{
 entry:
   %turns = alloca [{depth} x i64]
+  %outside = alloca [3 x ptr]
+  store ptr %args, ptr %outside
+  %outside1 = getelementptr ptr, ptr %outside, i64 1
+  store ptr %rets, ptr %outside1
+  %outside2 = getelementptr ptr, ptr %outside, i64 2
+  store ptr %turns, ptr %outside2
+{frames}
   br label %next
 next:
   %group = phi i64 [ %first, %entry ], [ %group.next, %done ]
@@ -99,7 +107,15 @@ class _Driver:
             at.declared.add(f"declare {I} @llvm.smin.v{n}i64({I}, {I})")
             lanes = LANES.format(n=n, I=I, order=order)
         depth = max((loop.depth for loop in at.graph.loops), default=1)
-        return RUN.format(depth=depth, lanes=lanes, body="\n".join(self.code.lines))
+        middles = [(2 * k + 1) * SPAN * n // 2 for k in range(BASES)]
+        frames = "\n".join(
+            f"  %frame{k} = getelementptr {at.real}, ptr %frame, i64 {middle}"
+            for k, middle in enumerate(middles)
+        )
+        singles = at.plan.slot_count * n + SPAN // 2
+        frames += f"\n  %single = getelementptr {at.real}, ptr %frame, i64 {singles}"
+        body = "\n".join(self.code.lines)
+        return RUN.format(depth=depth, frames=frames, lanes=lanes, body=body)
 
     def walk(self, steps: list[Step]) -> None:
         code, lines = self.code, self.code.lines
@@ -118,7 +134,9 @@ class _Driver:
                 go = self.any(loop.test)
             else:
                 i = code.new(f"load i64, ptr {turn}")
-                limit = f"sge i64 {i}, 0" if loop.reverse else f"slt i64 {i}, {loop.length}"
+                limit = (
+                    f"sge i64 {i}, 0" if loop.reverse else f"slt i64 {i}, {loop.length}"
+                )
                 go = code.new(f"icmp {limit}")
             lines += [f"  br i1 {go}, label %{label}.body, label %{label}.end"]
             lines.append(f"{label}.body:")

@@ -18,7 +18,7 @@ from jax.extend.core import ClosedJaxpr
 
 from . import surgery
 from .primitive import Kernel, Patterns, as_kernel, bind, open_up
-from .trace import known_entries
+from .trace import distinct
 
 
 Remember = Literal["all", "sqrt"]
@@ -51,14 +51,13 @@ def march(
     i = jax.ShapeDtypeStruct((), jnp.int32)
     closed, free = open_up(jax.make_jaxpr(step)(i, *map(_shape, (y0, *theta))))
     still = (*free, *theta)
+    given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
     moving = [*(False for _ in free), True, True, *(False for _ in theta)]
     before, after = surgery.split(closed, moving)
-    given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
-    first = jax.make_jaxpr(before)(*map(_shape, still))
-    worked_out = bind(Kernel(first, patterns=given), *still) if first.out_avals else []
-    known = (None, *known_entries(first, given))
-
-    walk = lambda i, y, *theta: after(theta, i, y)[0]
+    before, expand = _packed(before, still, given)
+    worked_out = before(*still)
+    walk = lambda i, y, *theta: after(expand(*theta), i, y)[0]
+    known = (None,) * (1 + len(worked_out))
     steps = _March(walk, counts, remember, known)
     args = (y0, *worked_out)
     primal = jax.make_jaxpr(steps.primal)(*map(_shape, args))
@@ -68,6 +67,42 @@ def march(
 
 def _shape(x: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x))
+
+
+def _packed(
+    fn: Callable, args: Sequence[Any], patterns: Patterns
+) -> tuple[Callable, Callable]:
+    """A function whose results are one array of the entries that differ, and how to
+    get the results back from it.
+    """
+    closed = _closed(fn, *args)
+    found = distinct(closed, patterns)
+    kinds = {v.aval.dtype for v in closed.jaxpr.outvars}
+    if found is None or len(kinds) != 1 or not _floating(*kinds):
+        return lambda *args: bind(Kernel(closed), *args), lambda *arrays: arrays
+    which = np.concatenate([w.ravel() for w, _ in found])
+    factor = np.concatenate([f.ravel() for _, f in found])
+    _, first = np.unique(which, return_index=True)
+    first = first[which[first] >= 0]
+    sign = factor[first]
+
+    def gather(*args: Any) -> list[Any]:
+        flat = jnp.concatenate([x.ravel() for x in fn(*args)])
+        return [flat[first] * jnp.asarray(sign, flat.dtype)]
+
+    def expand(entries: Any) -> list[Any]:
+        arrays = []
+        for w, f in found:
+            some = entries[np.maximum(w, 0)] * jnp.asarray(f, entries.dtype)
+            constant = jnp.asarray(f, entries.dtype)
+            arrays.append(jnp.where(w >= 0, some, constant))
+        return arrays
+
+    return lambda *args: as_kernel(gather, *args, patterns=patterns), expand
+
+
+def _floating(dtype: Any) -> bool:
+    return jnp.issubdtype(dtype, jnp.floating)
 
 
 def _closed(fn: Callable, *args: Any) -> ClosedJaxpr:
@@ -144,8 +179,11 @@ class _March:
 
     # Reverse mode --------------------------------------------------------------------
 
-    def cotangent(self, args: Any, residuals: Any, cotangents: Any) -> list[Any]:
+    def cotangent(
+        self, args: Any, residuals: Any, cotangents: Any, active: Sequence[int]
+    ) -> list[Any]:
         (ct,), theta = cotangents, args[1:]
+        wanted = [k - 1 for k in active if k]
         n, K = self.steps, self.steps if self.keep_all else self.stride
         pushes = []
         if len(self.counts) > 1:  # saved states are pushed too, after their steps
@@ -155,25 +193,21 @@ class _March:
         inputs = (*residuals, ct[-1], *pushes, *theta)
         split = (len(residuals), len(pushes))
         patterns = (None,) * (len(inputs) - len(theta)) + self.patterns[1:]
-        fn = lambda *inputs: sweep(*_parts(inputs, *split))
+        fn = lambda *inputs: sweep(*_parts(inputs, *split), wanted)
         found = as_kernel(fn, *inputs, patterns=patterns)
-        real, out = _real(theta), [found[0], *([None] * len(theta))]
-        for k, value in zip(real, found[1:], strict=True):
-            out[k + 1] = value
-        return out
+        return found if 0 in active else found[1:]
 
-    def _back(self, y: Any, theta: Sequence[Any]) -> Callable:
+    def _back(self, y: Any, theta: Sequence[Any], wanted: Sequence[int]) -> Callable:
         """One step backwards: `(carry, i, y, push, named) -> carry`."""
-        real = _real(theta)
 
         def pull(i: Any, y: Any, ct: Any, *theta: Any) -> list[Any]:
             def part(y: Any, *moving: Any) -> Any:
                 full = list(theta)
-                for k, value in zip(real, moving, strict=True):
+                for k, value in zip(wanted, moving, strict=True):
                     full[k] = value
                 return self.walk(i, y, *full)
 
-            return list(jax.vjp(part, y, *(theta[k] for k in real))[1](ct))
+            return list(jax.vjp(part, y, *(theta[k] for k in wanted))[1](ct))
 
         pulled = _closed(pull, jnp.int32(0), y, y, *theta)
 
@@ -186,22 +220,26 @@ class _March:
 
         return back
 
-    def _sweep_all(self, residuals: Any, ct: Any, push: Any, theta: Any) -> list[Any]:
+    def _sweep_all(
+        self, residuals: Any, ct: Any, push: Any, theta: Any, wanted: Sequence[int]
+    ) -> list[Any]:
         before, *kept = residuals
-        back, names = self._back(ct, theta), self._named(ct, theta)[1]
+        back, names = self._back(ct, theta, wanted), self._named(ct, theta)[1]
 
         def step(carry: Any, x: Any) -> Any:
             i, y, push, *kept = x
             named = dict(zip(names, kept, strict=True))
             return back(carry, i, y, push, named), None
 
-        start = [ct, *(jnp.zeros_like(theta[k]) for k in _real(theta))]
+        start = [ct, *(jnp.zeros_like(theta[k]) for k in wanted)]
         xs = (jnp.arange(self.steps, dtype=jnp.int32), before, push, *kept)
         return lax.scan(step, start, xs, reverse=True)[0]
 
-    def _sweep_marks(self, residuals: Any, ct: Any, push: Any, theta: Any) -> list[Any]:
+    def _sweep_marks(
+        self, residuals: Any, ct: Any, push: Any, theta: Any, wanted: Sequence[int]
+    ) -> list[Any]:
         (marks,), K, n = residuals, self.stride, self.steps
-        back, turns = self._back(ct, theta), jnp.arange(K, dtype=jnp.int32)
+        back, turns = self._back(ct, theta, wanted), jnp.arange(K, dtype=jnp.int32)
 
         def segment(carry: Any, x: Any) -> Any:
             first, y, push = x
@@ -219,15 +257,13 @@ class _March:
             _, before = lax.scan(ahead, y, turns)
             return lax.scan(behind, carry, (turns, before, push), reverse=True)
 
-        start = [ct, *(jnp.zeros_like(theta[k]) for k in _real(theta))]
+        start = [ct, *(jnp.zeros_like(theta[k]) for k in wanted)]
         firsts = K * jnp.arange(len(marks), dtype=jnp.int32)
         rows = None if push is None else push.reshape(len(marks), K, *ct.shape)
         return lax.scan(segment, start, (firsts, marks, rows), reverse=True)[0]
 
 
-def _segments(
-    walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]
-) -> Any:
+def _segments(walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]) -> Any:
     """States at some counts: a loop over them around a loop over the steps."""
     gaps = np.diff(counts, prepend=0)
     stride = int(gaps[0])
@@ -251,10 +287,6 @@ def _segments(
     if len(counts) == 1:
         return segment(y0, (firsts[0], None))[0][None]
     return lax.scan(segment, y0, (firsts, jnp.asarray(gaps, jnp.int32)))[1]
-
-
-def _real(theta: Sequence[Any]) -> list[int]:
-    return [k for k, x in enumerate(theta) if jnp.issubdtype(x.dtype, jnp.floating)]
 
 
 def _zero_tangent(x: Any) -> Any:

@@ -32,7 +32,8 @@ class Kernel:
     - `closed`: what it computes.
     - `forward`: `(*args) -> (results, residuals)`, as JAX.
     - `tangent`: `(args, residuals, tangents) -> tangents of the results`.
-    - `cotangent`: `(args, residuals, cotangents) -> cotangents of the arguments`.
+    - `cotangent`: `(args, residuals, cotangents, active) -> cotangents of the active
+      arguments`.
     - `patterns`: of each argument, which entries are zero or one for good (`pattern`).
 
     The three functions take and give `None` where there is nothing; without them the function
@@ -52,6 +53,7 @@ class Kernel:
         self.forward = forward or (lambda *args: (bind(self, *args), ()))
         self._tangent = tangent or self._jvp
         self._cotangent = cotangent or self._vjp
+        self.plain = cotangent is None  # so its cotangent is no kernel yet
 
     def _jvp(self, args: Arrays, residuals: Arrays, tangents: Arrays) -> list[Any]:
         del residuals
@@ -60,18 +62,17 @@ class Kernel:
         given = ([args[k] for k in active], [tangents[k] for k in active])
         return jax.jvp(part, *given)[1]
 
-    def _vjp(self, args: Arrays, residuals: Arrays, cotangents: Arrays) -> list[Any]:
+    def _vjp(
+        self, args: Arrays, residuals: Arrays, cotangents: Arrays, active: Sequence[int]
+    ) -> Sequence[Any]:
         del residuals
-        active = [k for k, x in enumerate(args) if _is_real(x)]
         part = lambda *x: self.fn(*_replace(args, active, x))
         outs, pull = jax.vjp(part, *(args[k] for k in active))
-        full = [
-            (np.zeros(y.shape, jax.dtypes.float0) if not _is_real(y) else jnp.zeros_like(y))
-            if c is None
-            else c
-            for c, y in zip(cotangents, outs, strict=True)
-        ]
-        return _replace([None] * len(args), active, pull(full))
+        none = lambda y: (
+            jnp.zeros_like(y) if _is_real(y) else np.zeros(y.shape, jax.dtypes.float0)
+        )
+        pairs = zip(cotangents, outs, strict=True)
+        return pull([none(y) if c is None else c for c, y in pairs])
 
     def tangent(self, active: tuple[int, ...], n_residuals: int) -> Callable:
         """`(*args, *residuals, *tangents of the active) -> real results' tangents`."""
@@ -95,8 +96,7 @@ class Kernel:
         def fn(*inputs: Any) -> list[Any]:
             args, residuals = inputs[:n], inputs[n : n + n_residuals]
             cotangents = _replace([None] * m, given, inputs[n + n_residuals :])
-            found = self._cotangent(args, residuals, cotangents)
-            return [found[k] for k in active]
+            return list(self._cotangent(args, residuals, cotangents, active))
 
         return fn
 
@@ -135,7 +135,9 @@ def open_up(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     if not free:
         return closed, []
     shapes = [jax.ShapeDtypeStruct(c.shape, c.dtype) for c in free]
-    args = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars]
+    args = [
+        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars
+    ]
     traced = [isinstance(c, jax.core.Tracer) for c in closed.consts]
 
     def fn(*inputs: Any) -> list[Any]:
@@ -258,6 +260,9 @@ def _linear_transpose(cts, *args, kernel, active, n_residuals, batched, batch):
     real = [k for k, v in enumerate(kernel.closed.jaxpr.outvars) if _is_real(v.aval)]
     given = [(k, c) for k, c in zip(real, cts, strict=True) if type(c) is not ad.Zero]
     fn = kernel.cotangent(active, n_residuals, tuple(k for k, _ in given))
+    if kernel.plain:
+        known = (*kernel.patterns, *(None,) * (n_residuals + len(given)))
+        fn = functools.partial(as_kernel, fn, patterns=known)
     flags = (*batched[:n], *(batch is not None for _ in given))
     found = _over_batch(fn, flags, batch)(*args[:n], *(c for _, c in given))
     summed = [
@@ -278,7 +283,8 @@ ad.primitive_transposes[linear_p] = _linear_transpose
 def _batch(primitive, args, axes, *, batched, batch, **how):
     (size,) = {x.shape[a] for x, a in zip(args, axes, strict=True) if a is not None}
     moved = [
-        x if a is None else jnp.moveaxis(x, a, 0) for x, a in zip(args, axes, strict=True)
+        x if a is None else jnp.moveaxis(x, a, 0)
+        for x, a in zip(args, axes, strict=True)
     ]
     flags = tuple(b or a is not None for b, a in zip(batched, axes, strict=True))
     if batch is None:
@@ -316,9 +322,7 @@ def _lower_cpu(ctx, *args, kernel, batched, batch):
     if batch == 0 or not any(math.prod(a.shape) for a in ctx.avals_out):
         return _lower_plain(ctx, *args, kernel=kernel, batched=batched, batch=batch)
     try:
-        name, _ = compile_kernel(
-            kernel.closed, batched, batch or 1, kernel.patterns
-        )
+        name, _ = compile_kernel(kernel.closed, batched, batch or 1, kernel.patterns)
     except UnsupportedError as error:
         _warn(str(error))
         return _lower_plain(ctx, *args, kernel=kernel, batched=batched, batch=batch)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from .graph import Graph, Loop, Value
 
 
-CHUNK = 150  # operations
+CHUNK = 120  # operations; measured, see docs/speed.md
 
 
 @dataclasses.dataclass

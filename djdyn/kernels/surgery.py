@@ -84,7 +84,10 @@ def _cut(
             outs = [(MOVING, x) for x in found]
         elif kind == MOVING:
             found = [want(v) for v in eqn.invars]
-            outs = [(MOVING, x) for x in ([None] * len(eqn.outvars) if first else _bind(eqn, found))]
+            outs = [
+                (MOVING, x)
+                for x in ([None] * len(eqn.outvars) if first else _bind(eqn, found))
+            ]
         elif kind == STILL and not first:
             outs = [(STILL, None)] * len(eqn.outvars)
         else:
@@ -168,6 +171,8 @@ def names(closed: ClosedJaxpr) -> list[str]:
         found[name] += 1
         return x
 
-    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars]
+    shapes = [
+        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars
+    ]
     jax.eval_shape(lambda *args: evaluate(closed, visit, *args), *shapes)
     return [name for name, count in found.items() if count == 1]

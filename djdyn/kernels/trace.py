@@ -132,25 +132,35 @@ def _run(
     return tracing, tracing.run(closed.jaxpr, closed.consts, inputs)
 
 
-def known_entries(
+def distinct(
     closed: ClosedJaxpr, patterns: Sequence[bytes | None]
-) -> tuple[bytes | None, ...]:
-    """The patterns of a function's results, from those of its arguments."""
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Which entries of a function's results differ, numbered across all results.
+
+    Of each result, the number of each entry's value and its sign; where the number is
+    negative the entry is a constant, and stands in the second array. None if the
+    function cannot be taken apart.
+    """
     try:
         tracing, outputs = _run(closed, patterns)
+        arrays = [tracing.values(x) for x in outputs]
     except UnsupportedError:
-        return (None,) * len(closed.jaxpr.outvars)
-    constants = tracing.graph.constants
-    found: list[bytes | None] = []
-    for v, x in zip(closed.jaxpr.outvars, outputs, strict=True):
-        if v.aval.dtype.kind != "f" or v.aval.size > MATERIAL:
-            found.append(None)
-            continue
-        numbers = [constants.get(i, 2) for i in tracing.values(x).ravel().tolist()]
-        plain = [int(n) if n in (0, 1, -1) else 2 for n in numbers]
-        some = any(n != 2 for n in plain)
-        found.append(np.array(plain, np.int8).tobytes() if some else None)
-    return tuple(found)
+        return None
+    graph = tracing.graph
+    numbers: dict[int, int] = {}
+    found = []
+    for x in arrays:
+        which, factor = np.empty(x.shape, int), np.empty(x.shape)
+        for at in np.ndindex(*x.shape):
+            value, sign = int(x[at]), 1.0
+            if value in graph.constants:
+                which[at], factor[at] = -1, graph.constants[value]
+                continue
+            if graph.ops[value][0] == "neg":
+                value, sign = graph.ops[value][1], -1.0
+            which[at], factor[at] = numbers.setdefault(value, len(numbers)), sign
+        found.append((which, factor))
+    return found
 
 
 def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program:
@@ -165,7 +175,9 @@ def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program
     floats = {np.dtype(a.dtype) for a in (*arguments, *results) if a.dtype.kind == "f"}
     if len(floats) > 1 or not floats <= {np.dtype("f4"), np.dtype("f8")}:
         names = ", ".join(sorted(map(str, floats)))
-        raise UnsupportedError(f"a kernel has one precision, 32 or 64 bits, not {names}")
+        raise UnsupportedError(
+            f"a kernel has one precision, 32 or 64 bits, not {names}"
+        )
     dtype = floats.pop() if floats else np.dtype("f8")
 
     tracing, outputs = _run(closed, patterns)
