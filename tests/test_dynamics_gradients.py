@@ -90,7 +90,8 @@ def loss(theta, weights, method="projection"):
 
 def symmetric(theta):
     """With the symmetric parts of all inertias, since no others make sense."""
-    where = lambda theta: [x for b in theta[0].bodies for x in (b.I_BC, b.A_B)]
+    inertias = lambda b: (b.I_BC,) if b.A_B is None else (b.I_BC, b.A_B)
+    where = lambda theta: [x for b in theta[0].bodies for x in inertias(b)]
     return eqx.tree_at(where, theta, [(x + x.T) / 2 for x in where(theta)])
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
@@ -53,12 +52,12 @@ def vector_bytes() -> int:
 
 @functools.cache
 def _generator() -> bytes:
-    """What the code depends on beside the function: this package, LLVM, the processor."""
+    """What the code depends on beside the function."""
     digest = hashlib.sha256()
     for path in sorted(CODE.glob("*.py")):
         digest.update(path.read_bytes())
     host = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    for x in (*host, llvmlite.__version__, jaxlib.__version__):
+    for x in (*host, llvmlite.__version__, jax.__version__):
         digest.update(x.encode())
     return digest.digest()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import UNARY, Graph, Value, kind_of
+from .graph import UNARY, Graph, Kind, Value, kind_of
 from .trace import Trace, UnsupportedError, rule
 
 
@@ -21,7 +21,7 @@ def _each(fn: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
 def elementwise(*names: str) -> Callable:
     """Registers `(graph, kind, parameters) -> operation on values` for primitives."""
 
-    def register(make: Callable[[Graph, str, dict], Callable[..., Value]]) -> Callable:
+    def register(make: Callable[[Graph, Kind, dict], Callable[..., Value]]) -> Callable:
         def apply(trace: Trace, eqn: Any, *inputs: Any) -> np.ndarray:
             kind = kind_of(np.dtype(eqn.invars[0].aval.dtype))
             params = {**eqn.params, "primitive": eqn.primitive.name}
@@ -35,7 +35,7 @@ def elementwise(*names: str) -> Callable:
 
 def _typed(name: str, real: str, whole: str | None) -> None:
     @elementwise(name)
-    def make(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+    def make(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
         del params
         if kind == "f":
             return getattr(graph, real)
@@ -52,7 +52,7 @@ _typed("div", "div", None)
 
 
 @elementwise(*UNARY, "round_nearest_even")
-def _unary(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _unary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     name = params["primitive"]
     if kind == "i" and name == "abs":
         zero = graph.constant(0, "i")
@@ -72,7 +72,7 @@ def _round_away(graph: Graph, a: Value) -> Value:
 
 
 @elementwise("neg")
-def _neg(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _neg(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del params
     if kind == "i":
         return partial(graph.integer, "isub", graph.constant(0, "i"))
@@ -80,7 +80,7 @@ def _neg(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 
 
 @elementwise("pow", "atan2", "rem")
-def _binary(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _binary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     if kind != "f":
         raise UnsupportedError(
             f"kernels do not know {params['primitive']!r} on integers"
@@ -99,7 +99,7 @@ def _binary(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 
 
 @elementwise("max", "min")
-def _extreme(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _extreme(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     name = params["primitive"]
     if kind == "i":
         return partial(graph.integer, f"i{name}")
@@ -116,7 +116,7 @@ def extreme(graph: Graph, name: str, a: Value, b: Value) -> Value:
 
 
 @elementwise("eq", "ne", "lt", "le", "gt", "ge")
-def _compare(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _compare(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     name = params["primitive"]
     if kind == "b":
         same = partial(graph.logic, "xor")
@@ -127,14 +127,14 @@ def _compare(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 
 
 @elementwise("and", "or", "xor")
-def _logic(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _logic(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     if kind != "b":
         raise UnsupportedError(f"kernels do not know bitwise {params['primitive']!r}")
     return partial(graph.logic, params["primitive"])
 
 
 @elementwise("not")
-def _not(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _not(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del params
     if kind != "b":
         raise UnsupportedError("kernels do not know bitwise 'not'")
@@ -142,7 +142,7 @@ def _not(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 
 
 @elementwise("sign")
-def _sign(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _sign(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del params
     zero, one = (0, 1) if kind == "i" else (0.0, 1.0)
     zero, one, minus = (graph.constant(x, kind) for x in (zero, one, -one))
@@ -155,34 +155,34 @@ def _sign(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 
 
 @elementwise("is_finite")
-def _is_finite(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _is_finite(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del kind, params
     infinity = graph.constant(float("inf"))
     return lambda a: graph.compare("lt", graph.unary("abs", a), infinity)
 
 
 @elementwise("square")
-def _square(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _square(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del params
     times = graph.mul if kind == "f" else partial(graph.integer, "imul")
     return lambda a: times(a, a)
 
 
 @elementwise("rsqrt")
-def _rsqrt(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _rsqrt(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del kind, params
     return lambda a: graph.div(graph.constant(1.0), graph.unary("sqrt", a))
 
 
 @elementwise("logistic")
-def _logistic(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _logistic(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del kind, params
     one = graph.constant(1.0)
     return lambda a: graph.div(one, graph.add(one, graph.unary("exp", graph.neg(a))))
 
 
 @elementwise("integer_pow")
-def _integer_pow(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _integer_pow(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     n = params["y"]
     times = graph.mul if kind == "f" else partial(graph.integer, "imul")
 
@@ -201,7 +201,7 @@ def _integer_pow(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
 
 
 @elementwise("copy", "copy_p", "stop_gradient", "real", "name")
-def _same(graph: Graph, kind: str, params: dict) -> Callable[..., Value]:
+def _same(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del graph, kind, params
     return lambda a: a
 

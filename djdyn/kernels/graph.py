@@ -1,7 +1,7 @@
 """Scalar operations, each written down once: folded, shared, hoisted.
 
-A value is an integer, its place in `Graph.ops`. Operations on constants are carried out,
-multiplications by zero and one vanish, equal operations are one, and what does not
+A value is an integer, its place in `Graph.ops`. Operations on constants are carried
+out, multiplications by zero and one vanish, equal operations are one, and what does not
 depend on a loop stands outside of it.
 """
 

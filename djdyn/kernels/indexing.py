@@ -247,10 +247,9 @@ def _put(
 @rule("gather")
 def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
     dims, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    if (
-        dims.operand_batching_dims
-        or "CLIP" not in str(eqn.params["mode"])
-        and not ("PROMISE" in str(eqn.params["mode"]))
+    if dims.operand_batching_dims or (
+        "CLIP" not in str(eqn.params["mode"])
+        and "PROMISE" not in str(eqn.params["mode"])
     ):
         indices, x = _fill_rule(trace, eqn, x, indices)
     indices, rank = trace.values(indices), len(x.shape)
@@ -335,9 +334,9 @@ def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarr
 
 def _lines(x: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[Value]], tuple]:
     kept = [a for a in range(x.ndim) if a not in axes]
+    shape, length = (tuple(x.shape[a] for a in side) for side in (kept, axes))
     moved = x.transpose([*kept, *axes])
-    shape = tuple(x.shape[a] for a in kept)
-    return moved.reshape(math.prod(shape), -1).tolist(), shape
+    return moved.reshape(math.prod(shape), math.prod(length)).tolist(), shape
 
 
 @rule(
@@ -405,7 +404,7 @@ def _cumulate(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
         )
     lines = np.moveaxis(x, axis, -1)
     shape, out = lines.shape, []
-    for line in lines.reshape(-1, shape[-1]).tolist():
+    for line in lines.reshape(math.prod(shape[:-1]), shape[-1]).tolist():
         line = line[::-1] if eqn.params["reverse"] else line
         for i in range(1, len(line)):
             line[i] = combine(line[i - 1], line[i])

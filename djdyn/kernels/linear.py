@@ -1,5 +1,6 @@
 """Rules for products and small factorisations."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,10 @@ def _dot_general(trace: Trace, eqn: Any, x: Any, y: Any) -> np.ndarray:
     free_x = [a for a in range(x.ndim) if a not in (*sum_x, *batch_x)]
     free_y = [a for a in range(y.ndim) if a not in (*sum_y, *batch_y)]
     lead = [x.shape[a] for a in batch_x]
-    n = int(np.prod(lead, dtype=int))
-    k = int(np.prod([x.shape[a] for a in sum_x], dtype=int))
-    left = x.transpose([*batch_x, *free_x, *sum_x]).reshape(n, -1, k)
-    right = y.transpose([*batch_y, *free_y, *sum_y]).reshape(n, -1, k)
+    count = lambda x, axes: math.prod(x.shape[a] for a in axes)
+    n, k = math.prod(lead), count(x, sum_x)
+    left = x.transpose([*batch_x, *free_x, *sum_x]).reshape(n, count(x, free_x), k)
+    right = y.transpose([*batch_y, *free_y, *sum_y]).reshape(n, count(y, free_y), k)
     graph = trace.graph
     out = [
         dot(graph, row, column)

@@ -17,7 +17,8 @@ from .trace import Program
 FRAMES = ", ".join(f"ptr %frame{k}" for k in range(BASES))
 SIGNATURE = f"({FRAMES}, ptr %single, ptr %outside, {{lanes}} %lanes)"
 RUN = """
-define void @run(ptr %args, ptr %rets, i64 %first, i64 %last, i64 %end, ptr %frame) #0 {{
+define void @run(
+    ptr %args, ptr %rets, i64 %first, i64 %last, i64 %end, ptr %frame) #0 {{
 entry:
   %turns = alloca [{depth} x i64]
   %outside = alloca [3 x ptr]

@@ -191,9 +191,14 @@ class _March:
             pushes = [rows.at[self.counts[:-1] - 1].set(ct[:-1])]
         sweep = self._sweep_all if self.keep_all else self._sweep_marks
         inputs = (*residuals, ct[-1], *pushes, *theta)
-        split = (len(residuals), len(pushes))
+        n_residuals = len(residuals)
         patterns = (None,) * (len(inputs) - len(theta)) + self.patterns[1:]
-        fn = lambda *inputs: sweep(*_parts(inputs, *split), wanted)
+
+        def fn(*inputs: Any) -> list[Any]:
+            before, (ct, *rest) = inputs[:n_residuals], inputs[n_residuals:]
+            push, theta = (rest[0], rest[1:]) if pushes else (None, rest)
+            return sweep(before, ct, push, theta, wanted)
+
         found = as_kernel(fn, *inputs, patterns=patterns)
         return found if 0 in active else found[1:]
 
@@ -293,10 +298,3 @@ def _zero_tangent(x: Any) -> Any:
     if jnp.issubdtype(x.dtype, jnp.floating):
         return jnp.zeros_like(x)
     return np.zeros(x.shape, jax.dtypes.float0)
-
-
-def _parts(inputs: Sequence[Any], n_residuals: int, n_pushes: int) -> tuple:
-    residuals, ct = inputs[:n_residuals], inputs[n_residuals]
-    rest = inputs[n_residuals + 1 :]
-    push = rest[0] if n_pushes else None
-    return residuals, ct, push, rest[n_pushes:]

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray, Tracer, eval_jaxpr
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
@@ -36,8 +37,8 @@ class Kernel:
       arguments`.
     - `patterns`: of each argument, which entries are zero or one for good (`pattern`).
 
-    The three functions take and give `None` where there is nothing; without them the function
-    is differentiated as JAX would.
+    The three functions take and give `None` where there is nothing; without them the
+    kernel is differentiated as JAX would.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ def _is_real(x: Any) -> bool:
 
 def pattern(x: Any) -> bytes | None:
     """Which entries are 0, 1 or -1, if that is known: they cost a kernel nothing."""
-    if isinstance(x, jax.core.Tracer) or not _is_real(x):
+    if isinstance(x, Tracer) or not _is_real(x):
         return None
     x = np.asarray(x).ravel()
     plain = np.isin(x, (0.0, 1.0, -1.0))
@@ -131,25 +132,25 @@ def as_kernel(fn: Callable, *args: Any, patterns: Patterns = ()) -> list[Any]:
 
 def open_up(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Constants that are being traced become the first arguments."""
-    free = [c for c in closed.consts if isinstance(c, jax.core.Tracer)]
+    free = [c for c in closed.consts if isinstance(c, Tracer)]
     if not free:
         return closed, []
     shapes = [jax.ShapeDtypeStruct(c.shape, c.dtype) for c in free]
     args = [
         jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars
     ]
-    traced = [isinstance(c, jax.core.Tracer) for c in closed.consts]
+    traced = [isinstance(c, Tracer) for c in closed.consts]
 
     def fn(*inputs: Any) -> list[Any]:
         given, rest = iter(inputs[: len(free)]), inputs[len(free) :]
         pairs = zip(closed.consts, traced, strict=True)
         consts = [next(given) if is_traced else c for c, is_traced in pairs]
-        return jax.core.eval_jaxpr(closed.jaxpr, consts, *rest)
+        return eval_jaxpr(closed.jaxpr, consts, *rest)
 
     return jax.make_jaxpr(fn)(*shapes, *args), free
 
 
-# The primitives ------------------------------------------------------------------------
+# The primitives -----------------------------------------------------------------------
 
 kernel_p = Primitive("djdyn_kernel")
 linear_p = Primitive("djdyn_kernel_tangent")
@@ -173,7 +174,7 @@ def _kernel_shapes(*args, kernel, batched, batch):
     del args, batched
     lead = () if batch is None else (batch,)
     return [
-        jax.core.ShapedArray((*lead, *v.aval.shape), v.aval.dtype)
+        ShapedArray((*lead, *v.aval.shape), v.aval.dtype)
         for v in kernel.closed.jaxpr.outvars
     ]
 
@@ -186,7 +187,7 @@ def _linear_shapes(*args, kernel, active, n_residuals, batched, batch):
     del args, active, n_residuals, batched
     lead = () if batch is None else (batch,)
     return [
-        jax.core.ShapedArray((*lead, *v.aval.shape), v.aval.dtype)
+        ShapedArray((*lead, *v.aval.shape), v.aval.dtype)
         for v in kernel.closed.jaxpr.outvars
         if _is_real(v.aval)
     ]
@@ -214,7 +215,7 @@ def _run_linear(*args, **how):
 linear_p.def_impl(_run_linear)
 
 
-# Differentiation -----------------------------------------------------------------------
+# Differentiation ----------------------------------------------------------------------
 
 
 def _kernel_jvp(primals, tangents, *, kernel, batched, batch):
@@ -235,7 +236,7 @@ def _kernel_jvp(primals, tangents, *, kernel, batched, batch):
         batch=batch,
     )
     found = iter(found)
-    zero = lambda y: ad.Zero(jax.core.get_aval(y).to_tangent_aval())
+    zero = lambda y: ad.Zero(jax.typeof(y).to_tangent_aval())
     return outs, [next(found) if _is_real(y) else zero(y) for y in outs]
 
 
@@ -277,7 +278,7 @@ ad.primitive_jvps[linear_p] = _linear_jvp
 ad.primitive_transposes[linear_p] = _linear_transpose
 
 
-# Batching ------------------------------------------------------------------------------
+# Batching -----------------------------------------------------------------------------
 
 
 def _batch(primitive, args, axes, *, batched, batch, **how):
@@ -306,7 +307,7 @@ batching.primitive_batchers[kernel_p] = functools.partial(_batch, kernel_p)
 batching.primitive_batchers[linear_p] = functools.partial(_batch, linear_p)
 
 
-# Lowering ------------------------------------------------------------------------------
+# Lowering -----------------------------------------------------------------------------
 
 
 def _plain(*args, kernel, batched, batch):

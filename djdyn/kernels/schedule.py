@@ -72,7 +72,7 @@ def operands(graph: Graph, value: Value) -> tuple[Value, ...]:
 
 def live(graph: Graph) -> set[Value]:
     """Operations that a result depends on."""
-    stores: dict[int, list[tuple[Value, int | None]]] = {}
+    stores: dict[int, list[Value]] = {}
     inside: dict[Value, int] = {}
     at: dict[int, Value] = {}
     for number, loop in enumerate(graph.loops):
@@ -135,7 +135,7 @@ def schedule(
 
 def _uniform(graph: Graph, batched: Sequence[bool]) -> set[Value]:
     """Values that are the same in all lanes; carries until something says otherwise."""
-    varying: set[int] = set()  # carries, as (loop, place)
+    varying: set[tuple[int, int]] = set()  # carries: loop and place
     while True:
         found: set[Value] = set()
         for value, op in enumerate(graph.ops):
