@@ -14,6 +14,7 @@ $J^\top\mathcal M J\,\dot v = \tau - J^\top(\dots)$ with stacked Jacobians;
 Algorithms*, 2008), linear in the number of bodies.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 import equinox as eqx
@@ -133,7 +134,7 @@ def _forward(
     world: World, tau: Float[Array, " nv"], F_WB: Wrenches, *, method: Method
 ) -> Float[Array, " nv"]:
     needed = needed_wrenches(world) - F_WB
-    v_dot = _solve_mass(world, tau - _along_joints(world, needed), method)
+    v_dot = _mass_solver(world, method)(tau - _along_joints(world, needed))
     return checkpoint_name(v_dot, "v_dot")  # a reverse sweep may keep it
 
 
@@ -159,17 +160,20 @@ def _check_size(world: World, name: str, x: Array) -> None:
         )
 
 
+def _mass_solver(world: World, method: Method) -> Callable[[Array], Array]:
+    r"""Solves with $J^\top\mathcal M J$."""
+    if method == "projection":
+        factor = _factor(projected_inertia(world))
+        return lambda b: _solve_factored(factor, b)
+    factors = _articulated(world, inertias(world))
+    return lambda b: _substitute(world, factors, b)
+
+
 def _solve_mass(
     world: World, rhs: Float[Array, " nv"], method: Method
 ) -> Float[Array, " nv"]:
-    r"""Solves with $J^\top\mathcal M J$, differentiated implicitly."""
-    still = jax.lax.stop_gradient(world)
-    if method == "projection":
-        factor = _factor(projected_inertia(still))
-        solve = lambda b: _solve_factored(factor, b)
-    else:
-        factors = _articulated(still, inertias(still))
-        solve = lambda b: _substitute(still, factors, b)
+    """The same, differentiated implicitly."""
+    solve = _mass_solver(jax.lax.stop_gradient(world), method)
 
     def matvec(v_dot: Float[Array, " nv"]) -> Float[Array, " nv"]:
         delta = _along_bodies(world, v_dot)

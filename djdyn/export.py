@@ -146,11 +146,14 @@ def export_c(
       other inputs are arguments of the C functions.
     - `precision`: of all numbers; that of the system if not given.
     """
-    path, y0 = Path(path), initial_state or system.initial_state()
+    path = Path(path)
+    y0 = system.initial_state() if initial_state is None else initial_state
     if path.suffix != ".c":
         raise ValueError(f"a C file's name ends in .c, not {path.name!r}")
     if solver not in METHODS:
         raise ValueError(f"fixed steps are {', '.join(METHODS)}, not {solver!r}")
+    if precision not in (None, "float32", "float64"):
+        raise ValueError(f"precision is float32 or float64, not {precision!r}")
     for what, value in (("step dt", dt), ("control period", control_period)):
         if value is not None and not (value > 0 and math.isfinite(value)):
             raise ValueError(f"the {what} must be positive, got {value}")
@@ -185,7 +188,8 @@ def export_c(
         how += f", controllers sampled every {control_period} s"
     bounded = all(part.bounded for part in parts.values())
     stack = max(part.stack for part in parts.values()) + dtype.itemsize * flat.size
-    states, arguments = _states(system, y0), _inputs(system, names)
+    states = _states(system, y0)
+    arguments = [(x, "") for k in names for x in _entries(k, system.inputs[k].shape)]
     text = {
         "name": name,
         "NAME": name.upper(),
@@ -197,7 +201,7 @@ def export_c(
         "stack": -(-stack // 1024) * 1024,
         "states": _listed(states),
         "inputs": _listed(arguments),
-        "fixed": ", ".join(inputs or {}) or "none",
+        "fixed": _comment(", ".join(inputs or ["none"])).strip(),
         "parameters": _comment(str(known)),
         "n_state": flat.size,
         "n_input": given.size,
@@ -265,10 +269,6 @@ def _states(system: System, y: State) -> Labels:
         keys = [str(getattr(k, "name", getattr(k, "key", k))) for k in path]
         found += [(name, "") for name in _entries(".".join(keys), x.shape)]
     return found
-
-
-def _inputs(system: System, names: list[str]) -> Labels:
-    return [(x, "") for k in names for x in _entries(k, system.inputs[k].shape)]
 
 
 def _comment(text: str) -> str:

@@ -180,7 +180,7 @@ def check_lanes(model: PyTree, lanes: Mapping[str, Array]) -> None:
                 f"{path!r} has shape {shape}; a batch of it has one axis more in front,"
                 f" not shape {value.shape}"
             )
-        if known(value):
+        if known(value) and value.is_fully_addressable:
             leaf.field.check(path, np.asarray(value))
 
 

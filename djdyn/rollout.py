@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
 from . import steps
@@ -53,10 +53,10 @@ def rollout(
     - `initial_state`: its arrays may have a leading batch axis, all or some of them.
     - `parameters`: values with a leading batch axis, by path.
     - `backend`: `"kernel"` compiles fixed steps (`dt` with `semi_implicit`, `rk4` or
-      `tsit5`) to vector code on CPUs, `"xla"` leaves all to XLA. By default kernels run
-      wherever they can: fixed steps, and saved times that fall on steps.
-    - `remember`: which states the reverse sweep of a kernel keeps, `"all"` or, to save
-      memory for some more time, one in the square root of the number of steps.
+      `tsit5`, saved at the ends of steps) to vector code for CPUs, `"xla"` leaves all
+      to XLA. By default kernels run wherever they can.
+    - `remember`: which states the reverse sweep through fixed steps keeps, `"all"` or,
+      to save memory for some more time, one in the square root of their number.
     - `mesh`: devices to spread the batch over, along the mesh's first axis.
 
     The others are those of `simulate`. A lane that diverges is reported by a warning
@@ -73,8 +73,8 @@ def rollout(
     times = save_times(t0, t1, saveat, control_period)
     span, period = (float(t0), float(t1)), as_float(control_period)
     given = dict(inputs or {})
-    how = _kernel(integrator, times, span, period, backend, remember)
-    if how is not None:
+    how = _marching(integrator, times, span, period, backend, remember)
+    if how is not None and how["compiled"]:
         how["patterns"] = _patterns(system, lanes, given)
     if mesh is not None and batch % mesh.devices.shape[0]:
         raise ValueError(
@@ -106,7 +106,7 @@ def _here(x: Array) -> bool:
 
 def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, int]:
     """Which arrays of the state have a batch axis, and its one size."""
-    one = jax.eval_shape(lambda: system.initial_state())
+    one = _state_shapes(system)
     axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
     sizes = {f"parameter {k!r}": x.shape[:1] for k, x in lanes.items()}
     for (path, x), axis in zip(
@@ -128,7 +128,19 @@ def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, 
     return axes, next(iter(sizes.values()))[0]
 
 
-# Kernels ------------------------------------------------------------------------------
+_shapes: dict[Any, PyTree] = {}
+
+
+def _state_shapes(system: System) -> PyTree:
+    """Shapes of one state, remembered: they follow from the system's structure."""
+    leaves, tree = jax.tree.flatten(eqx.filter(system, eqx.is_array))
+    key = (tree, tuple(x.shape for x in leaves))
+    if key not in _shapes:
+        _shapes[key] = jax.eval_shape(lambda: system.initial_state())
+    return _shapes[key]
+
+
+# Fixed steps --------------------------------------------------------------------------
 
 
 class _Static:
@@ -136,7 +148,8 @@ class _Static:
 
     def __init__(self, items: dict[str, Any]):
         self.items = items
-        self._key = tuple(sorted((k, str(v)) for k, v in items.items()))
+        plain = lambda x: x.tobytes() if isinstance(x, np.ndarray) else x
+        self._key = tuple((k, plain(items[k])) for k in sorted(items))
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -145,7 +158,7 @@ class _Static:
         return isinstance(other, _Static) and self._key == other._key
 
 
-def _kernel(
+def _marching(
     integrator: Integrator,
     times: Any,
     span: tuple[float, float],
@@ -153,15 +166,12 @@ def _kernel(
     backend: Backend | None,
     remember: str,
 ) -> dict[str, Any] | None:
-    """How kernels would do it, or None if they do not."""
+    """How to march by fixed steps, or None if that is not possible."""
     if backend not in (None, "kernel", "xla"):
         raise ValueError(f"backend is kernel or xla, not {backend!r}")
     if remember not in ("all", "sqrt"):
         raise ValueError(f"remember is all or sqrt, not {remember!r}")
-    if backend == "xla" or (backend is None and jax.default_backend() != "cpu"):
-        return None
-    dt, why = integrator.dt, ""
-    counts = None
+    dt, why, counts = integrator.dt, "", None
     if dt is None or integrator.solver not in steps.METHODS:
         why = f"kernels take fixed steps (dt) of {', '.join(steps.METHODS)}"
     elif period is None:
@@ -171,11 +181,15 @@ def _kernel(
             why = f"kernels save at the ends of steps, here multiples of {dt:g} s"
     if why and backend == "kernel":
         raise ValueError(why)
-    return None if why else {"counts": counts, "remember": remember}
+    compiled = backend != "xla" and jax.default_backend() == "cpu"
+    how = {"counts": counts, "remember": remember, "compiled": compiled}
+    return None if why else how
 
 
 def _patterns(system: System, lanes: dict, inputs: dict) -> tuple[bytes | None, ...]:
     """Entries of the parameters that are zero or one, where no lane changes them."""
+    if not lanes:
+        return steps.patterns(Field(system, inputs, {}, _nothing, False))
     found = []
 
     def look(values: dict[str, Array]) -> int:
@@ -201,10 +215,10 @@ def _march(
     inputs: dict[str, Any],
     how: dict[str, Any],
 ) -> Trajectory:
-    """One lane by kernels."""
+    """One lane by fixed steps."""
     flat0, unravel = ravel_pytree((y0, jnp.zeros(0)))
     field = Field(system, inputs, {}, unravel, False)
-    options = {"remember": how["remember"], "patterns": how["patterns"]}
+    options = {k: x for k, x in how.items() if k != "counts"}
     held: dict = {}
     dt = integrator.dt
     assert dt is not None
@@ -261,16 +275,23 @@ def _solve_batch(
 
     run = jax.vmap(lane, in_axes=(None, axes, 0))
     if mesh is not None:
+        # Placed by us, not by the types of the arrays.
+        types = (AxisType.Auto,) * len(mesh.axis_names)
+        mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=types)
         split, whole = PartitionSpec(mesh.axis_names[0]), PartitionSpec()
         at = lambda a: whole if a is None else split
         specs = jax.tree.map(at, axes, is_leaf=lambda a: a is None)
-        run = jax.shard_map(
-            run,
-            mesh=mesh,
-            in_specs=(whole, specs, split),
-            out_specs=split,
-            check_vma=False,
-        )
+        if how is None:  # Equinox's loops have no gradient inside of `shard_map`
+            placed = lambda x, s: jax.lax.with_sharding_constraint(
+                x, NamedSharding(mesh, s)
+            )
+            y0 = jax.tree.map(placed, y0, specs)
+            lanes = {k: placed(x, split) for k, x in lanes.items()}
+        else:
+            specs = (whole, specs, split)
+            run = jax.shard_map(
+                run, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False
+            )
     trajectory = run(system, y0, lanes)
     return eqx.tree_at(
         lambda x: (x.system, x.t, x.lanes, x.inputs),

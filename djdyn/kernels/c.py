@@ -7,6 +7,7 @@ Nothing is allocated and nothing is kept between calls.
 import dataclasses
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr
@@ -27,22 +28,14 @@ TO_WHOLE = (
     "{0} >= 0x1p63{s} ? INT64_MAX : {0} > -0x1p63{s} ? (int64_t){0} : "
     "{0} != {0} ? 0 : INT64_MIN"
 )
-CASTS = {
-    "b_to_i": "{0}",
-    "f_to_i": TO_WHOLE,
-    "i_to_f": "({T}){0}",
-    "b_to_f": "({T}){0}",
-}
-FUNCTIONS = {"abs": "fabs", "round": "rint", "rem": "fmod"}
-FUNCTIONS |= {
-    name: name
-    for name in (
-        *("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log1p", "pow"),
-        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
-        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-        *("erf", "erfc", "floor", "ceil", "trunc", "copysign"),
-    )
-}
+CASTS = {"b_to_i": "{0}", "f_to_i": TO_WHOLE}
+CASTS |= dict.fromkeys(("i_to_f", "b_to_f"), "({T}){0}")
+LIBRARY = (
+    "sqrt cbrt exp exp2 expm1 log log1p pow sin cos tan asin acos atan atan2 sinh cosh "
+    "tanh asinh acosh atanh erf erfc floor ceil trunc copysign"
+).split()
+FUNCTIONS = dict(zip(LIBRARY, LIBRARY, strict=True))
+FUNCTIONS |= {"abs": "fabs", "round": "rint", "rem": "fmod"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,13 +47,10 @@ class CFunction:
 
     text: str
     stack: int  # bytes, about: its arrays and the numbers of its longest chunk
-    operations: int
     bounded: bool
 
 
-def c_function(
-    name: str, closed: ClosedJaxpr, dtype: np.dtype | None = None
-) -> CFunction:
+def c_function(name: str, closed: ClosedJaxpr, dtype: Any = None) -> CFunction:
     """A traced program as C; `dtype` replaces its own precision.
 
     Needs `<math.h>` and `<stdint.h>`. Arguments and results must not overlap.
@@ -185,7 +175,6 @@ class _Writer:
         return CFunction(
             "\n".join([*self.tables(taken), *texts]),
             sum(size(inner) * n for inner, n in arrays.values()) + 8 * longest,
-            self.plan.operations,
             all(loop.length is not None for loop in self.graph.loops),
         )
 
@@ -213,8 +202,8 @@ class _Writer:
             loop, i = step.loop, f"i{step.loop.depth}"
             inner = [*self.walk(step.head, calls)]
             if loop.length is None:
-                head = "for (;;)"
                 assert loop.test is not None
+                head = "for (;;)"
                 known = self.graph.constants.get(loop.test)
                 test = self.slot(loop.test) if known is None else str(int(known))
                 inner.append(f"if (!{test}) break;")
@@ -298,10 +287,8 @@ class _ChunkWriter:
         x = [self.of(i) for i in rest]
         if what in SYMBOLS:
             return f"{x[0]} {SYMBOLS[what]} {x[1]}"
-        if what == "neg":
-            return f"-{x[0]}"
-        if what == "not":
-            return f"!{x[0]}"
+        if what in ("neg", "not"):
+            return f"{'-' if what == 'neg' else '!'}{x[0]}"
         if what == "select":
             return f"{x[0]} ? {x[1]} : {x[2]}"
         if what in WHOLE:  # unsigned numbers wrap, signed ones must not

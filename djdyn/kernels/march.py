@@ -32,6 +32,7 @@ def march(
     *theta: Any,
     remember: Remember = "all",
     patterns: Sequence[bytes | None] | None = None,
+    compiled: bool = True,
 ) -> Any:
     """States after `saves` steps, stacked.
 
@@ -42,6 +43,7 @@ def march(
     - `remember`: what the reverse sweep finds again without recomputing.
     - `patterns`: of each of `theta`, which entries are zero or one for good
       (`pattern`), or None.
+    - `compiled`: False leaves all of it to XLA.
     """
     if remember not in ("all", "sqrt"):
         raise ValueError(f"remember is 'all' or 'sqrt', not {remember!r}")
@@ -54,15 +56,17 @@ def march(
     given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
     moving = [*(False for _ in free), True, True, *(False for _ in theta)]
     before, after = surgery.split(closed, moving)
-    before, expand = _packed(before, still, given)
+    expand = lambda *arrays: arrays
+    if compiled:
+        before, expand = _packed(before, still, given)
     worked_out = before(*still)
     walk = lambda i, y, *theta: after(expand(*theta), i, y)[0]
     known = (None,) * (1 + len(worked_out))
-    steps = _March(walk, counts, remember, known)
+    steps = _March(walk, counts, remember, known, compiled)
     args = (y0, *worked_out)
     primal = jax.make_jaxpr(steps.primal)(*map(_shape, args))
     rules = (steps.forward, steps.tangent, steps.cotangent)
-    return bind(Kernel(primal, *rules, patterns=known), *args)[0]
+    return bind(Kernel(primal, *rules, known, compiled), *args)[0]
 
 
 def _shape(x: Any) -> jax.ShapeDtypeStruct:
@@ -113,13 +117,22 @@ class _March:
     """The walk and its derivatives, on flat arguments `(y0, *theta)`."""
 
     def __init__(
-        self, walk: StepFn, counts: np.ndarray, remember: Remember, patterns: Patterns
+        self,
+        walk: StepFn,
+        counts: np.ndarray,
+        remember: Remember,
+        patterns: Patterns,
+        compiled: bool,
     ):
-        self.walk, self.counts, self.patterns = walk, counts, patterns
+        self.walk, self.counts = walk, counts
+        self.patterns, self.compiled = patterns, compiled
         self.steps, self.keep_all = int(counts[-1]), remember == "all"
 
     def primal(self, y0: Any, *theta: Any) -> list[Any]:
         return [_segments(self.walk, self.counts, y0, theta)]
+
+    def _kernel(self, fn: Callable, args: Sequence[Any], patterns: Patterns) -> Any:
+        return as_kernel(fn, *args, patterns=patterns, compiled=self.compiled)
 
     # What the sweep keeps ------------------------------------------------------------
 
@@ -130,13 +143,13 @@ class _March:
 
     def forward(self, y0: Any, *theta: Any) -> tuple[list[Any], list[Any]]:
         if self.keep_all:
-            last, *kept = as_kernel(self._keeping, y0, *theta, patterns=self.patterns)
+            last, *kept = self._kernel(self._keeping, (y0, *theta), self.patterns)
             inner = kept[0][self.counts[:-1]]
             return [jnp.concatenate([inner, last[None]])], kept
         marks = np.arange(self.stride, self.steps, self.stride)
         union = np.union1d(self.counts, marks)
         fn = lambda y0, *theta: [_segments(self.walk, union, y0, theta)]
-        (found,) = as_kernel(fn, y0, *theta, patterns=self.patterns)
+        (found,) = self._kernel(fn, (y0, *theta), self.patterns)
         at = lambda counts: found[np.searchsorted(union, counts)]
         return [at(self.counts)], [jnp.concatenate([y0[None], at(marks)])]
 
@@ -199,7 +212,7 @@ class _March:
             push, theta = (rest[0], rest[1:]) if pushes else (None, rest)
             return sweep(before, ct, push, theta, wanted)
 
-        found = as_kernel(fn, *inputs, patterns=patterns)
+        found = self._kernel(fn, inputs, patterns)
         return found if 0 in active else found[1:]
 
     def _back(self, y: Any, theta: Sequence[Any], wanted: Sequence[int]) -> Callable:

@@ -36,6 +36,7 @@ class Kernel:
     - `cotangent`: `(args, residuals, cotangents, active) -> cotangents of the active
       arguments`.
     - `patterns`: of each argument, which entries are zero or one for good (`pattern`).
+    - `compiled`: False leaves it to XLA on CPUs too.
 
     The three functions take and give `None` where there is nothing; without them the
     kernel is differentiated as JAX would.
@@ -48,7 +49,9 @@ class Kernel:
         tangent: Callable | None = None,
         cotangent: Callable | None = None,
         patterns: Patterns = (),
+        compiled: bool = True,
     ):
+        self.compiled = compiled
         self.patterns = patterns or (None,) * len(closed.jaxpr.invars)
         self.closed, self.fn = closed, jaxpr_as_fun(closed)
         self.forward = forward or (lambda *args: (bind(self, *args), ()))
@@ -122,12 +125,14 @@ def pattern(x: Any) -> bytes | None:
     return np.where(plain, x, 2).astype(np.int8).tobytes() if plain.any() else None
 
 
-def as_kernel(fn: Callable, *args: Any, patterns: Patterns = ()) -> list[Any]:
+def as_kernel(
+    fn: Callable, *args: Any, patterns: Patterns = (), compiled: bool = True
+) -> list[Any]:
     """`fn` on flat arrays, as a kernel; what it closes over becomes an argument."""
     shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in args]
     closed, free = open_up(jax.make_jaxpr(fn)(*shapes))
     known = (None,) * len(free) + (patterns or (None,) * len(args))
-    return bind(Kernel(closed, patterns=known), *free, *args)
+    return bind(Kernel(closed, patterns=known, compiled=compiled), *free, *args)
 
 
 def open_up(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
@@ -263,7 +268,7 @@ def _linear_transpose(cts, *args, kernel, active, n_residuals, batched, batch):
     fn = kernel.cotangent(active, n_residuals, tuple(k for k, _ in given))
     if kernel.plain:
         known = (*kernel.patterns, *(None,) * (n_residuals + len(given)))
-        fn = functools.partial(as_kernel, fn, patterns=known)
+        fn = functools.partial(as_kernel, fn, patterns=known, compiled=kernel.compiled)
     flags = (*batched[:n], *(batch is not None for _ in given))
     found = _over_batch(fn, flags, batch)(*args[:n], *(c for _, c in given))
     summed = [
@@ -320,7 +325,8 @@ def _warn(reason: str) -> None:
 
 
 def _lower_cpu(ctx, *args, kernel, batched, batch):
-    if batch == 0 or not any(math.prod(a.shape) for a in ctx.avals_out):
+    empty = batch == 0 or not any(math.prod(a.shape) for a in ctx.avals_out)
+    if empty or not kernel.compiled:
         return _lower_plain(ctx, *args, kernel=kernel, batched=batched, batch=batch)
     try:
         name, _ = compile_kernel(kernel.closed, batched, batch or 1, kernel.patterns)
@@ -338,7 +344,7 @@ def _linear_cpu(*args, kernel, active, n_residuals, batched, batch):
     """The tangent as a kernel of its own."""
     known = (*kernel.patterns, *(None,) * (n_residuals + len(active)))
     fn = kernel.tangent(active, n_residuals)
-    fn = functools.partial(as_kernel, fn, patterns=known)
+    fn = functools.partial(as_kernel, fn, patterns=known, compiled=kernel.compiled)
     return _over_batch(fn, batched, batch)(*args)
 
 
