@@ -6,6 +6,7 @@ from .dynamics import (
     inverse_dynamics as inverse_dynamics,
     mass_matrix as mass_matrix,
 )
+from .export import export_c as export_c
 from .gradients import check_gradient as check_gradient
 from .io import (
     dh_initial_q as dh_initial_q,

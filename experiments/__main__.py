@@ -12,6 +12,9 @@ from typing import Any
 import jax
 
 import djdyn
+from djdyn.export import export_c
+from djdyn.io.scenario import read_scenario
+from djdyn.kernels import UnsupportedError
 
 from . import scenario
 from .study import Study
@@ -80,6 +83,27 @@ def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
     return 0 if study.passed else 1
 
 
+def _export(args: argparse.Namespace) -> int:
+    found = read_scenario(args.scenario, scenario.KINDS)
+    how = found.simulation
+    dt = how.get("dt") if args.dt is None else args.dt
+    if dt is None:
+        raise ValueError(f"{args.scenario.name} has no fixed steps: give --dt, in s")
+    solver = how.get("solver", "tsit5") if "dt" in how else "semi_implicit"
+    export_c(
+        found.system,
+        args.c,
+        found.initial_state,
+        dt=dt,
+        solver=args.solver or solver,
+        control_period=how.get("control_period"),
+        inputs=found.inputs,
+        precision=args.precision,
+    )
+    print(f"{args.c} and {args.c.with_suffix('.h')}")
+    return 0
+
+
 def _list() -> int:
     for kind, table in (("studies", STUDIES), ("benchmarks", BENCHMARKS)):
         print(f"{kind}:")
@@ -112,6 +136,12 @@ def main(argv: list[str] | None = None) -> int:
     sub = commands.add_parser("simulate", help="simulate a scenario file")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--out", type=Path, help="folder for the results")
+    sub = commands.add_parser("export", help="write a scenario's machine as C")
+    sub.add_argument("scenario", type=Path, help="a TOML file")
+    sub.add_argument("--c", type=Path, required=True, help="the C file to write")
+    sub.add_argument("--solver", help="semi_implicit, rk4 or tsit5")
+    sub.add_argument("--dt", type=float, help="length of the steps, s")
+    sub.add_argument("--precision", choices=("float64", "float32"))
     args = parser.parse_args(argv)
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
@@ -123,11 +153,13 @@ def main(argv: list[str] | None = None) -> int:
                 return _run(args, "study", STUDIES)
             case "bench":
                 return _run(args, "benchmark", BENCHMARKS)
+            case "export":
+                return _export(args)
         return scenario.run(args.scenario, args.out)
     except djdyn.SimulationError as error:
         print(f"djdyn: {error}", file=sys.stderr)
         return 1
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, UnsupportedError) as error:
         print(f"djdyn: {error}", file=sys.stderr)
         return 2
 

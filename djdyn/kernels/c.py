@@ -20,7 +20,7 @@ from .trace import Program, UnsupportedError, trace
 CHUNK = 4000  # operations; measured: longer chunks compile slowly and run no faster
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 SYMBOLS |= {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
-SYMBOLS |= {"and": "&&", "or": "||", "xor": "!="}
+SYMBOLS |= {"and": "&&", "or": "||", "xor": "!=", "idiv": "/", "irem": "%"}
 WHOLE = {"iadd": "+", "isub": "-", "imul": "*"}
 EXTREME = {"imin": "<", "imax": ">"}
 # Saturates as XLA does; a plain cast of a number out of range is undefined.

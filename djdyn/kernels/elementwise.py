@@ -48,7 +48,19 @@ _typed("add", "add", "iadd")
 _typed("add_any", "add", "iadd")
 _typed("sub", "sub", "isub")
 _typed("mul", "mul", "imul")
-_typed("div", "div", None)
+
+
+@elementwise("div")
+def _divide(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
+    del params
+    return graph.div if kind == "f" else partial(_by_constant, graph, "idiv")
+
+
+def _by_constant(graph: Graph, name: str, a: Value, b: Value) -> Value:
+    """Division by zero would end the process."""
+    if not graph.constants.get(b):
+        raise UnsupportedError("kernels divide integers by constants only")
+    return graph.integer(name, a, b)
 
 
 @elementwise(*UNARY, "round_nearest_even")
@@ -81,6 +93,8 @@ def _neg(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 
 @elementwise("pow", "atan2", "rem")
 def _binary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
+    if kind == "i" and params["primitive"] == "rem":
+        return partial(_by_constant, graph, "irem")
     if kind != "f":
         raise UnsupportedError(
             f"kernels do not know {params['primitive']!r} on integers"

@@ -103,10 +103,19 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
 }
+
+
+def quotient(a: int, b: int) -> int:
+    """Towards zero, as machines divide."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
 INTEGER: dict[str, Callable[[int, int], int]] = {
     "iadd": lambda a, b: a + b,
     "isub": lambda a, b: a - b,
     "imul": lambda a, b: a * b,
+    "idiv": quotient,
+    "irem": lambda a, b: a - b * quotient(a, b),
     "imin": min,
     "imax": max,
 }

@@ -70,7 +70,7 @@ def _stack(trace: Trace, eqn: Any, *parts: Any) -> np.ndarray:
 @rule("unstack")
 def _unstack(trace: Trace, eqn: Any, x: Any) -> list[np.ndarray]:
     axis = eqn.params.get("axis", eqn.params.get("dimension", 0))
-    return list(np.moveaxis(trace.values(x), axis, 0))
+    return list(map(np.asarray, np.moveaxis(trace.values(x), axis, 0)))
 
 
 @rule("split")

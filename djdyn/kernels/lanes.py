@@ -29,7 +29,7 @@ ARITHMETIC = {
     "div": "fdiv",
     "rem": "frem",
 }
-WHOLE = {"iadd": "add", "isub": "sub", "imul": "mul"}
+WHOLE = {"iadd": "add", "isub": "sub", "imul": "mul", "idiv": "sdiv", "irem": "srem"}
 EXTREME = {"imin": "smin", "imax": "smax"}
 SPAN, BASES = 256, 5  # vectors that one pointer into the frame reaches; pointers
 ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}

@@ -1,0 +1,173 @@
+"""Every joint, part, controller and function of time: kernels against XLA."""
+
+import inspect
+import pkgutil
+import warnings
+from importlib import import_module
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import controllers
+import djdyn
+from controllers import JointPID, Reference
+from djdyn.joints import AbstractJoint
+from djdyn.part import AbstractPart
+from djdyn.parts import (
+    ExternalWrench,
+    JointActuator,
+    JointForce,
+    JointFriction,
+    JointSpring,
+    JointStop,
+    SpringDamper,
+)
+from djdyn.timefunctions import (
+    AbstractTimeFunction,
+    Constant,
+    DeckMotion,
+    Harmonic,
+    Interpolated,
+    Moves,
+)
+
+from ..trees import random_inertia, random_pose, random_q
+
+
+pytest.importorskip("llvmlite")
+
+DECK = DeckMotion([0.1, 0.2, 0.3, 0.1, 0.2, 0.3], [1.0, 1.1, 1.2, 1.3, 1.4, 1.5])
+JOINTS = {  # each on its parent
+    "deck": ("world", djdyn.Prescribed(DECK)),
+    "cart": ("deck", djdyn.Prismatic((1, 0, 0))),
+    "arm": ("cart", djdyn.Revolute((0, 1, 0))),
+    "tool": ("arm", djdyn.Fixed()),
+    "screw": ("arm", djdyn.Cylindrical((0, 1, 1))),
+    "ball": ("screw", djdyn.Spherical()),
+    "cross": ("cart", djdyn.Universal()),
+    "gimbal": ("deck", djdyn.RollPitchYaw()),
+    "puck": ("world", djdyn.Planar()),
+    "buoy": ("world", djdyn.Free()),
+}
+PARTS = {
+    "path": Reference(Moves([0.0], [[0.4], [-0.2]], [0.0, 0.1], [0.1, 0.3])),
+    "pid": JointPID("arm", "path.value", 9.0, 3.0, 4.0, rate="path.rate", limit=2.0),
+    "speed": Reference(Interpolated([0.0, 0.05, 0.3], [[0.1], [0.4], [0.2]])),
+    "drive": JointPID("cart", "speed.value", 9.0, 0.3, 4.0, mode="velocity"),
+    "motors": JointActuator(("arm",), "pid.u"),
+    "winch": JointActuator(("cart",), "drive.u"),
+    "line": SpringDamper("tool", "buoy", 50.0, 3.0, 0.7),
+    "cubic": SpringDamper("world", "ball", 50.0, 3.0, 0.2, exponent=3),
+    "spring": JointSpring("cart", 20.0, 0.5, 0.1, exponent=3),
+    "friction": JointFriction("cross", 0.4, 2.0, 0.5),
+    "stop": JointStop("screw", -0.1, 0.1, 300.0, 20.0, 0.01),
+    "wrench": ExternalWrench("gimbal", Harmonic([1.0, 2, 3, 4, 5, 6], 2.0, 0.3)),
+    "follower": ExternalWrench("puck", Constant([1.0, 2, 3, 4, 5, 6]), follows=True),
+    "force": JointForce("puck", Harmonic([0.7, 0.5, 0.3], 2.0, 0.3)),
+}
+SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
+LANES = 3
+
+
+def concrete(base: type, *packages) -> set[type]:
+    """Classes in some packages that are no longer abstract."""
+    names = [p.__name__ for p in packages]
+    for package in packages:
+        under = pkgutil.walk_packages(getattr(package, "__path__", ()), names[0] + ".")
+        names += [m.name for m in under if not m.name.endswith("__main__")]
+    found = {c for n in names for c in vars(import_module(n)).values()}
+    return {
+        c
+        for c in found
+        if inspect.isclass(c)
+        and issubclass(c, base)
+        and not c.__name__.startswith("Abstract")
+    }
+
+
+def contents(model, kind: type) -> set[type]:
+    at = lambda x: isinstance(x, kind)
+    found = set()
+    for x in jax.tree.leaves(model, is_leaf=at):
+        if at(x):
+            found |= {type(x)} | contents(list(vars(x).values()), kind)
+    return found
+
+
+@pytest.fixture(scope="module")
+def system() -> djdyn.System:
+    rng, bodies = np.random.default_rng(0), []
+    for name, (parent, joint) in JOINTS.items():
+        free = isinstance(joint, djdyn.Free)
+        X_PJ = djdyn.translation((0.0, 0.0, 0.0)) if free else random_pose(rng)
+        bodies.append(djdyn.Body(name, parent, joint, *random_inertia(rng), X_PJ))
+    return djdyn.System(djdyn.Mechanism(tuple(bodies)), PARTS)
+
+
+@pytest.fixture(scope="module")
+def y0(system) -> djdyn.State:
+    """Lanes that start apart."""
+    rng, mechanism = np.random.default_rng(1), system.mechanism
+    q = np.stack([random_q(rng, mechanism) for _ in range(LANES)])
+    v = 0.3 * rng.normal(size=(LANES, mechanism.nv))
+    at = lambda y: (y.q, y.v)
+    return eqx.tree_at(at, system.initial_state(), (jnp.asarray(q), jnp.asarray(v)))
+
+
+def test_the_table_is_complete(system):
+    whole = (djdyn, controllers)
+    for base in (AbstractJoint, AbstractPart, AbstractTimeFunction):
+        assert contents(system, base) == concrete(base, *whole)
+
+
+def states(backend: str, system, y0, solver: str = "semi_implicit", **how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as of what goes through XLA instead
+        how = {"saveat": SAVES, **how}
+        return djdyn.rollout(
+            system, 0.2, y0, solver=solver, dt=0.01, backend=backend, **how
+        )
+
+
+def assert_near(found, wanted, rtol: float, scale: str = "each"):
+    """Leaf by leaf, or relative to the largest entry of all."""
+    rows = jax.tree_util.tree_leaves_with_path(found)
+    most = max(np.max(np.abs(z), initial=0.0) for z in jax.tree.leaves(wanted))
+    wrong = []
+    for (path, x), z in zip(rows, jax.tree.leaves(wanted), strict=True):
+        size = np.max(np.abs(z), initial=0.0) if scale == "each" else most
+        if not np.all(np.abs(x - z) <= rtol * size):
+            wrong.append(jax.tree_util.keystr(path))
+    assert not wrong
+
+
+@pytest.mark.parametrize("solver", ["semi_implicit", "rk4", "tsit5"])
+def test_states(system, y0, solver):
+    found, wanted = (states(b, system, y0, solver) for b in ("kernel", "xla"))
+    assert np.all(found.ok)
+    assert_near(found.y, wanted.y, 1e-12)
+
+
+def test_gradients(system, y0):
+    def gradient(backend: str):
+        def loss(args):
+            y = states(backend, *args).y
+            return sum(jnp.sum(jnp.cos(2 * x)) for x in jax.tree.leaves(y))
+
+        return eqx.filter_jit(eqx.filter_grad(loss))((system, y0))
+
+    found, wanted = gradient("kernel"), gradient("xla")
+    for name, part in found[0].parts.items():
+        used = [x for x in jax.tree.leaves(part) if np.any(x != 0)]
+        assert used or not jax.tree.leaves(part), name
+    assert_near(found, wanted, 1e-10, "all")
+
+
+def test_sampled_control(system, y0):
+    how = {"control_period": 0.05, "saveat": None}
+    found, wanted = (states(b, system, y0, **how) for b in ("kernel", "xla"))
+    assert_near(found.y, wanted.y, 1e-12)
+    assert_near(found.held, wanted.held, 1e-12)
