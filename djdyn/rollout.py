@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -22,9 +22,6 @@ from .system import State, System
 from .trajectory import Trajectory
 
 
-Backend = Literal["kernel", "xla"]
-
-
 def rollout(
     system: System,
     t1: Number,
@@ -42,8 +39,8 @@ def rollout(
     jumps: Numbers | None = None,
     adjoint: str = "reverse",
     max_steps: int | None = None,
-    backend: Backend | None = None,
-    remember: Literal["all", "sqrt"] = "all",
+    backend: str | None = None,
+    remember: str = "all",
     mesh: Mesh | None = None,
 ) -> Trajectory:
     """Many simulations at once: `simulate` over a leading batch axis.
@@ -163,7 +160,7 @@ def _marching(
     times: Any,
     span: tuple[float, float],
     period: float | None,
-    backend: Backend | None,
+    backend: str | None,
     remember: str,
 ) -> dict[str, Any] | None:
     """How to march by fixed steps, or None if that is not possible."""
@@ -178,7 +175,7 @@ def _marching(
         if known(times):
             counts = steps.Clock(*span, dt).counts(np.asarray(times))
         if counts is None:
-            why = f"kernels save at the ends of steps, here multiples of {dt:g} s"
+            why = f"kernels save at the ends of steps, multiples of {dt:g} s"
     if why and backend == "kernel":
         raise ValueError(why)
     compiled = backend != "xla" and jax.default_backend() == "cpu"

@@ -135,9 +135,10 @@ class Integrator(eqx.Module):
 
     def run(self, field, t0, t1, y0, args, saveat, max_steps, jumps, meter):
         """One call of `diffrax.diffeqsolve` that never raises."""
-        solver = SOLVERS[self.solver]()
+        solver, first = SOLVERS[self.solver](), None
         if self.dt is not None:
             steps: Any = dfx.ConstantStepSize()
+            first = (t1 - t0) / (max_steps - 1)  # diffrax makes all others equal
         else:
             least = self.resolution(t0, t1, y0.dtype)
             steps = dfx.PIDController(
@@ -150,7 +151,7 @@ class Integrator(eqx.Module):
             solver,
             t0,
             t1,
-            self.dt,
+            first,
             y0,
             args=args,
             saveat=saveat,

@@ -23,30 +23,29 @@ Step = Callable[..., Array]  # (i, y, *theta) -> y
 
 
 class Clock(eqx.Module):
-    """Steps of `dt` from `t0` to `t1`; the last ends where the span does."""
+    """Equal steps from `t0` to `t1`, of `longest` or, to fit, a little less."""
 
     t0: float = eqx.field(static=True)
     t1: float = eqx.field(static=True)
-    dt: float = eqx.field(static=True)
+    longest: float = eqx.field(static=True)
 
     @property
     def steps(self) -> int:
-        return math.ceil((self.t1 - self.t0) / self.dt * (1 - 1e-9))
+        return math.ceil((self.t1 - self.t0) / self.longest * (1 - 1e-9))
+
+    @property
+    def dt(self) -> float:
+        return (self.t1 - self.t0) / self.steps
 
     def counts(self, times: np.ndarray) -> np.ndarray | None:
         """How many steps lie before each time; None if a time is within a step."""
-        ends = np.append(self.t0 + self.dt * np.arange(self.steps), self.t1)
-        counts = np.abs(times[:, None] - ends[None]).argmin(1)
-        near = np.abs(ends[counts] - times) <= 1e-9 * self.dt
-        return counts if np.all(near) else None
+        exact = (times - self.t0) / self.dt
+        counts = np.round(exact).astype(int)
+        return counts if np.all(np.abs(exact - counts) < 1e-6) else None
 
-    def at(self, i: Any, dtype: Any) -> tuple[Array, Array]:
-        """When step `i` begins and how long it is."""
-        n, dt = self.steps, jnp.asarray(self.dt, dtype)
-        short = self.t1 - (self.t0 + (n - 1) * self.dt)
-        even = abs(short - self.dt) <= 1e-9 * self.dt
-        h = dt if even else jnp.where(i == n - 1, jnp.asarray(short, dtype), dt)
-        return self.t0 + dt * i.astype(dtype), h
+    def at(self, i: Any, dtype: Any) -> Array:
+        """When step `i` begins."""
+        return self.t0 + jnp.asarray(self.dt, dtype) * i.astype(dtype)
 
 
 def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array:
@@ -94,7 +93,7 @@ def march(
     """States after some counts of steps."""
 
     def fn(field: Field, i: Any, y: Array) -> Array:
-        t, h = clock.at(i, y.dtype)
+        t, h = clock.at(i, y.dtype), jnp.asarray(clock.dt, y.dtype)
         return one_step(field, solver, t, y, h)
 
     step, theta = _opened(field, fn)
@@ -119,12 +118,12 @@ def march_sampled(
     start, shape_held = ravel_pytree(zeros)
 
     def fn(field: Field, i: Any, both: Array) -> Array:
-        t, _ = samples.at(i, both.dtype)
+        t = samples.at(i, both.dtype)
         y, held = field.sample(t, both[: y0.size], period)
         holding = field.hold(held)
 
         def turn(y: Array, k: Array) -> tuple[Array, None]:
-            late, h = inner.at(k, y.dtype)
+            late, h = inner.at(k, y.dtype), jnp.asarray(inner.dt, y.dtype)
             return one_step(holding, solver, t + late, y, h), None
 
         y, _ = lax.scan(turn, y, jnp.arange(inner.steps, dtype=jnp.int32))

@@ -71,7 +71,7 @@ def main() -> None:
             slope = jax.grad(
                 lambda *args, run=run, **kw: jnp.mean(run(*args, **kw) ** 2)
             )
-            slopes = jax.jit(lambda *args: slope(*args, mesh=mesh))
+            slopes = jax.jit(lambda *args, slope=slope: slope(*args, mesh=mesh))
             wanted = slope(g, whole, jnp.asarray(masses))
             print("gap", gap(slopes(g, y0, spread(masses)), wanted))
     if not PORT:

@@ -140,6 +140,22 @@ def _compare(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     return partial(graph.compare, name)
 
 
+@elementwise("lt_to", "le_to")
+def _compare_in_order(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
+    """In the order of all numbers, NaN above the rest; here zeros have no sign."""
+    name = params["primitive"].removesuffix("_to")
+    if kind != "f":
+        return partial(graph.compare, name)
+
+    def compare(a: Value, b: Value) -> Value:
+        last = graph.compare("ne", b, b)
+        if name == "lt":
+            last = graph.logic("and", last, graph.compare("eq", a, a))
+        return graph.logic("or", graph.compare(name, a, b), last)
+
+    return compare
+
+
 @elementwise("and", "or", "xor")
 def _logic(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     if kind != "b":

@@ -52,8 +52,7 @@ def _slice(trace: Trace, eqn: Any, x: Any) -> Any:
         if all(a == 0 and b == n for (a, b), n in zip(inner, x.shape[1:], strict=True)):
             row = math.prod(x.shape[1:])  # whole rows lie side by side
             return Memory(x.buffer, x.at + starts[0] * row, eqn.outvars[0].aval.shape)
-    cut = map(slice, starts, limits, strides)
-    return trace.values(x)[tuple(cut)]
+    return trace.values(x)[*map(slice, starts, limits, strides), ...]
 
 
 @rule("concatenate")
@@ -155,8 +154,8 @@ def _window(
     graph = trace.graph
     moving = [a for a, s in enumerate(starts) if isinstance(s, Dynamic)]
     if not moving:
-        cut = tuple(slice(s, s + n) for s, n in zip(starts, sizes, strict=True))
-        return trace.values(x)[cut]
+        cut = (slice(s, s + n) for s, n in zip(starts, sizes, strict=True))
+        return trace.values(x)[*cut, ...]
     axis = moving[0]
     here = starts[axis]
     strides = np.cumprod([1, *x.shape[:0:-1]])[::-1]
@@ -325,7 +324,7 @@ def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarr
         place: list[Any] = [slice(None)] * new.ndim
         for axis, i in zip(batch_axes, at, strict=True):
             place[axis] = i
-        x = _put(trace, x, new[tuple(place)].reshape(sizes), starts, combine)
+        x = _put(trace, x, new[*place, ...].reshape(sizes), starts, combine)
     return x
 
 

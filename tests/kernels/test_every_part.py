@@ -1,9 +1,6 @@
 """Every joint, part, controller and function of time: kernels against XLA."""
 
-import inspect
-import pkgutil
 import warnings
-from importlib import import_module
 
 import equinox as eqx
 import jax
@@ -11,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import controllers
 import djdyn
 from controllers import JointPID, Reference
 from djdyn.joints import AbstractJoint
@@ -34,6 +30,7 @@ from djdyn.timefunctions import (
     Moves,
 )
 
+from ..test_structure import modules
 from ..trees import random_inertia, random_pose, random_q
 
 
@@ -72,29 +69,13 @@ SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
 LANES = 3
 
 
-def concrete(base: type, *packages) -> set[type]:
-    """Classes in some packages that are no longer abstract."""
-    names = [p.__name__ for p in packages]
-    for package in packages:
-        under = pkgutil.walk_packages(getattr(package, "__path__", ()), names[0] + ".")
-        names += [m.name for m in under if not m.name.endswith("__main__")]
-    found = {c for n in names for c in vars(import_module(n)).values()}
-    return {
-        c
-        for c in found
-        if inspect.isclass(c)
-        and issubclass(c, base)
-        and not c.__name__.startswith("Abstract")
-    }
-
-
-def contents(model, kind: type) -> set[type]:
-    at = lambda x: isinstance(x, kind)
-    found = set()
-    for x in jax.tree.leaves(model, is_leaf=at):
-        if at(x):
-            found |= {type(x)} | contents(list(vars(x).values()), kind)
-    return found
+def contents(x, kind: type) -> set[type]:
+    """Classes of what a model consists of."""
+    inner = x.values() if isinstance(x, dict) else x if isinstance(x, tuple) else ()
+    inner = vars(x).values() if isinstance(x, eqx.Module) else inner
+    return {type(x) for x in (x,) if isinstance(x, kind)}.union(
+        *(contents(y, kind) for y in inner)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +99,12 @@ def y0(system) -> djdyn.State:
 
 
 def test_the_table_is_complete(system):
-    whole = (djdyn, controllers)
+    classes = modules("djdyn") | modules("controllers")
     for base in (AbstractJoint, AbstractPart, AbstractTimeFunction):
-        assert contents(system, base) == concrete(base, *whole)
+        concrete = {
+            c for c in classes if issubclass(c, base) and "Abstract" not in c.__name__
+        }
+        assert contents(system, base) == concrete
 
 
 def states(backend: str, system, y0, solver: str = "semi_implicit", **how):

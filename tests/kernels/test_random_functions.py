@@ -7,6 +7,7 @@ inputs that come near a jump are thrown away.
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
@@ -109,7 +110,12 @@ def newton(k, x, y):
 
 
 def branch(k, x, y):
-    cases = [jnp.sin, jnp.cos, lambda x: x.at[...].add(1.0), lambda x: scan(k, x, y, 0)]
+    cases = [
+        jnp.sin,
+        jnp.cos,
+        lambda x: x.at[...].add(1.0),
+        lambda x: scan(k, x, y, False),
+    ]
     return lax.switch(index(y, 5), cases, x)
 
 
@@ -262,6 +268,15 @@ SETTINGS = {
 }
 
 
+@pytest.fixture
+def unchecked():
+    """Without checks of types, which take longer than all else; below they are on."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.usefixtures("unchecked")
 @settings(max_examples=1000, **SETTINGS)
 @given(cases(np.float64))
 def test_random_functions(case):
