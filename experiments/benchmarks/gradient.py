@@ -1,7 +1,8 @@
 """Cost of the gradient of a rollout, in forward runs and in bytes.
 
-The gradient of the sum of all final coordinates squared, to the initial states and all
-link parameters (peers: to what they can), beside a forward run in the same race.
+The gradient of the sum of all final coordinates squared, to the initial states and the
+mass, centre and inertia of all links (peers: to what they can), beside a forward run in
+the same race.
 """
 
 import functools
@@ -9,7 +10,7 @@ import functools
 import numpy as np
 
 from ..study import Study
-from .engines import Engine, jaxed, own
+from .engines import Engine, jaxed, own, placements
 from .problems import Problem, problem
 from .race import OPTIONS as COMMON, Field, curves, describe, label, race
 
@@ -47,7 +48,8 @@ def run(study: Study) -> None:
 def one_problem(study: Study, field: Field, machine: Problem) -> None:
     rows = []
     for batch in BATCHES[1:] if study.quick else BATCHES:
-        who = field.ours[:1] if study.quick else [*field.ours, *field.peers]
+        who = [*field.ours, placements(), *field.peers]
+        who = field.ours[:1] if study.quick else who
         what = f"gradient of the {describe(machine, batch)}"
         calls = {}
         for kind in ("ends", "gradients"):

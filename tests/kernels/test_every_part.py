@@ -1,7 +1,5 @@
 """Every joint, part, controller and function of time: kernels against XLA."""
 
-import warnings
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -35,6 +33,8 @@ from ..trees import random_inertia, random_pose, random_q
 
 
 pytest.importorskip("llvmlite")
+
+pytestmark = pytest.mark.filterwarnings("error")  # such as of what kernels do not know
 
 DECK = DeckMotion([0.1, 0.2, 0.3, 0.1, 0.2, 0.3], [1.0, 1.1, 1.2, 1.3, 1.4, 1.5])
 JOINTS = {  # each on its parent
@@ -108,12 +108,10 @@ def test_the_table_is_complete(system):
 
 
 def states(backend: str, system, y0, solver: str = "semi_implicit", **how):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # such as of what goes through XLA instead
-        how = {"saveat": SAVES, **how}
-        return djdyn.rollout(
-            system, 0.2, y0, solver=solver, dt=0.01, backend=backend, **how
-        )
+    how = {"saveat": SAVES, **how}
+    return djdyn.rollout(
+        system, 0.2, y0, solver=solver, dt=0.01, backend=backend, **how
+    )
 
 
 def assert_near(found, wanted, rtol: float, scale: str = "each"):

@@ -52,6 +52,13 @@ def ours() -> list[Engine]:
     return engines
 
 
+def placements() -> Engine:
+    """djdyn with a gradient to where the joints are, too: nothing known to be zero."""
+    gradients = functools.partial(own.gradients, placements=True)
+    name = "djdyn, joints too"
+    return Engine("placements", name, own.ALL_FREE, "", own.ends, gradients)
+
+
 def peers(keys: Sequence[str] = PEERS) -> tuple[list[Engine], list[str]]:
     """Those that are installed, and a sentence on each that is not."""
     engines, missing = [], []

@@ -1,7 +1,6 @@
 """djdyn, by the kernels it makes or by plain XLA."""
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,28 +15,35 @@ from ..problems import STEP, Problem
 from . import jaxed
 
 
-FREE = "initial state, all link parameters"
-_OPTIONS = inspect.signature(djdyn.rollout).parameters
-BACKENDS: tuple[tuple[str, str, str | None], ...] = (("djdyn", "djdyn", None),)
-if "backend" in _OPTIONS:
-    BACKENDS += (("xla", "djdyn, plain XLA", "xla"),)
-MEMORIES = ("all", "sqrt") if "remember" in _OPTIONS else ()
+FREE = "initial state; mass, centre and inertia of all links"
+ALL_FREE = FREE + "; placement and axis of all joints"
+BACKENDS = (("djdyn", "djdyn", None), ("xla", "djdyn, plain XLA", "xla"))
+MEMORIES = ("all", "sqrt")
 
 
-def end(problem: Problem, steps: int, **options: Any) -> tuple[Callable, list]:
+def end(
+    problem: Problem, steps: int, placements: bool = False, **options: Any
+) -> tuple[Callable, list]:
     """From link parameters and starts `[lane, ...]` to final coordinates.
 
-    `options` are those of `djdyn.rollout`; None leaves its default.
+    With `placements`, those of the joints are among the parameters. `options` are those
+    of `djdyn.rollout`; None leaves its default.
     """
     system = problem.build()
-    free, fixed = eqx.partition(system.mechanism.bodies, eqx.is_inexact_array)
+    bodies = lambda s: s.mechanism.bodies
+    inertial = lambda bodies: [x for b in bodies for x in (b.mass, b.p_BC, b.I_BC)]
+    chosen: Any = eqx.is_inexact_array
+    if not placements:
+        chosen = jax.tree.map(lambda _: False, bodies(system))
+        chosen = eqx.tree_at(inertial, chosen, [True] * len(inertial(chosen)))
+    free, fixed = eqx.partition(bodies(system), chosen)
     leaves, tree = jax.tree.flatten(free)
     parts = system.initial_state().parts
-    options = {k: x for k, x in options.items() if x is not None and k in _OPTIONS}
+    options = {k: x for k, x in options.items() if x is not None}
 
     def ends(leaves: list, q: jax.Array, v: jax.Array) -> jax.Array:
-        bodies = eqx.combine(jax.tree.unflatten(tree, leaves), fixed)
-        machine = eqx.tree_at(lambda s: s.mechanism.bodies, system, bodies)
+        links = eqx.combine(jax.tree.unflatten(tree, leaves), fixed)
+        machine = eqx.tree_at(bodies, system, links)
         trajectory = djdyn.rollout(
             machine,
             STEP * steps,
