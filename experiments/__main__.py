@@ -29,6 +29,7 @@ BENCHMARKS = {
     "gradient": "experiments.benchmarks.gradient",
     "compile": "experiments.benchmarks.compile",
     "scaling": "experiments.benchmarks.scaling",
+    "gpu": "experiments.benchmarks.gpu",
 }
 
 

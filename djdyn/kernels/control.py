@@ -151,7 +151,7 @@ def _scan(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
 def _unrolled(trace, closed, length, reverse, consts, carries, xs, outs) -> list[Any]:
     xs, rows = [trace.values(x) for x in xs], [None] * length
     for i in range(length - 1, -1, -1) if reverse else range(length):
-        found = trace.inline(closed, *consts, *carries, *(x[i] for x in xs))
+        found = trace.inline(closed, *consts, *carries, *(x[i, ...] for x in xs))
         carries, rows[i] = found[: len(carries)], found[len(carries) :]
     ys = [
         np.stack([trace.values(row[k]) for row in rows])

@@ -142,7 +142,9 @@ def test_named_values_are_kept_only_if_all_are():
         ("all", [(7, 2 * N), (7, N), (7, N)]),
         ("sqrt", [(3, 2 * N)]),
     ):
-        steps = _March(lambda i, y, *x: step(i, y, *x), np.array([7]), remember, ())
+        steps = _March(
+            lambda i, y, *x: step(i, y, *x), np.array([7]), remember, (), True
+        )
         found = jax.eval_shape(steps.forward, y0, *theta)[1]
         assert [x.shape for x in found] == kept
 
@@ -164,5 +166,12 @@ def test_bad_saves_are_refused():
     for saves in ([], [0, 1], [2, 2], [3, 1]):
         with pytest.raises(ValueError, match="increase from one"):
             march(step, saves, *arguments())
-    with pytest.raises(ValueError, match="'all' or 'sqrt'"):
-        march(step, [1], *arguments(), remember="none")  # pyright: ignore
+
+
+@pytest.mark.parametrize("remember", ["all", "sqrt"])
+def test_xla_marches_too(remember):
+    saves = SAVES["uneven"]
+    slow = lambda *args: march(step, saves, *args, remember=remember, compiled=False)
+    fns = (slow, lambda *args: plain(saves, *args))
+    for name in ("values", "grad", "jacfwd"):
+        assert_same(*(jax.jit(DERIVATIVES[name](fn))(*arguments()) for fn in fns))
