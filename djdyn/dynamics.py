@@ -31,7 +31,7 @@ from .spatial import cross, cross_wrench, mirror, shift_twist, shift_wrench, ske
 
 Wrenches = Float[Array, "bodies 6"]
 Method = Literal["projection", "recursion"]
-RECURSION_FROM = 7  # bodies; measured, see docs/speed.md
+RECURSION_FROM = 4  # bodies; measured, see docs/speed.md
 
 
 def inertias(world: World) -> Float[Array, "bodies 6 6"]:

@@ -367,7 +367,7 @@ def _colour(span: dict[Value, list[int]]) -> tuple[dict[Value, int], int]:
         while ends and ends[0][0] < first:
             free.append(heapq.heappop(ends)[1])
         if free:
-            slot = free.pop()
+            slot = free.pop(0)
         else:
             slot, count = count, count + 1
         slots[value] = slot
