@@ -23,8 +23,10 @@ def elementwise(*names: str) -> Callable:
 
     def register(make: Callable[[Graph, Kind, dict], Callable[..., Value]]) -> Callable:
         def apply(trace: Trace, eqn: Any, *inputs: Any) -> np.ndarray:
-            kind = kind_of(np.dtype(eqn.invars[0].aval.dtype))
-            params = {**eqn.params, "primitive": eqn.primitive.name}
+            dtype, name = np.dtype(eqn.invars[0].aval.dtype), eqn.primitive.name
+            if dtype.kind == "u" and name in ("neg", "mul", "integer_pow"):
+                raise UnsupportedError(f"kernels do not know {name!r} on {dtype}")
+            kind, params = kind_of(dtype), {**eqn.params, "primitive": name}
             op = make(trace.graph, kind, params)
             return _each(op, *map(trace.values, inputs))
 
@@ -79,8 +81,10 @@ def _unary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 
 
 def _round_away(graph: Graph, a: Value) -> Value:
-    half = graph.binary("copysign", graph.constant(0.49999999999999994), a)
-    return graph.unary("trunc", graph.add(a, half))
+    near = graph.unary("trunc", a)
+    rest = graph.unary("abs", graph.sub(a, near))
+    next_one = graph.add(near, graph.binary("copysign", graph.constant(1.0), a))
+    return graph.select(graph.compare("le", graph.constant(0.5), rest), next_one, near)
 
 
 @elementwise("neg")
@@ -245,8 +249,14 @@ def _convert(trace: Trace, eqn: Any, x: Any) -> Any:
             if not all(v in trace.graph.constants for v in values):
                 raise UnsupportedError(f"a kernel does not convert {old} to {new}")
         return x
-    convert = partial(trace.graph.convert, kind=kind_of(new))
-    return _each(convert, trace.values(x))
+    graph, kind = trace.graph, kind_of(new)
+    out = _each(partial(graph.convert, kind=kind), trace.values(x))
+    if old.kind == "f" and new == np.int32:  # saturates, as machines do at 64 bits
+        limits = np.iinfo(new)
+        least, most = (graph.constant(int(x), "i") for x in (limits.min, limits.max))
+        clip = lambda i: graph.integer("imax", graph.integer("imin", i, most), least)
+        return _each(clip, out)
+    return out
 
 
 @rule("select_n")

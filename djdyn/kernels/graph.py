@@ -57,9 +57,15 @@ class Loop:
     body: Block = dataclasses.field(default_factory=Block)
 
 
+class UnsupportedError(NotImplementedError):
+    """Something in a function that the kernels cannot express."""
+
+
 def kind_of(dtype: np.dtype) -> Kind:
     if dtype.kind == "b":
         return "b"
+    if dtype.kind in "iu" and dtype.itemsize < 4:  # they are expected to overflow
+        raise UnsupportedError(f"kernels do not know integers of type {dtype}")
     return "i" if dtype.kind in "iu" else "f"
 
 
@@ -331,7 +337,7 @@ class Graph:
         was = self.kinds[a]
         if was == kind:
             return a
-        if a in self.constants:
+        if a in self.constants and (kind != "i" or abs(self.constants[a]) < 2**63):
             as_kind = {"f": float, "i": int, "b": bool}[kind]
             return self.constant(as_kind(self.constants[a]), kind)
         if kind == "b":

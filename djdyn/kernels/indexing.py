@@ -246,18 +246,16 @@ def _put(
 @rule("gather")
 def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
     dims, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    if dims.operand_batching_dims or (
-        "CLIP" not in str(eqn.params["mode"])
-        and "PROMISE" not in str(eqn.params["mode"])
-    ):
-        indices, x = _fill_rule(trace, eqn, x, indices)
+    if dims.operand_batching_dims:
+        raise UnsupportedError("kernels do not know batched gathers")
     indices, rank = trace.values(indices), len(x.shape)
     dtype = np.dtype(eqn.outvars[0].aval.dtype)
     shape = eqn.outvars[0].aval.shape
     batch_axes = [a for a in range(len(shape)) if a not in dims.offset_dims]
     kept = [a for a in range(rank) if a not in dims.collapsed_slice_dims]
     out = np.empty(shape, np.int64)
-    zero = trace.graph.constant(0, "i")
+    graph = trace.graph
+    zero, fill = graph.constant(0, "i"), _fill(graph, dtype, eqn.params["fill_value"])
     for at in np.ndindex(*indices.shape[:-1]):
         full = [zero] * rank
         for axis, i in zip(dims.start_index_map, indices[at].tolist(), strict=True):
@@ -265,6 +263,10 @@ def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
         most = [n - s for n, s in zip(x.shape, sizes, strict=True)]
         starts = _starts(trace, np.array(full, np.int64), most)
         part = _window(trace, x, starts, list(sizes), dtype)
+        if "FILL" in str(eqn.params["mode"]):
+            inside = _inside(graph, full, most)
+            pick = lambda i, inside=inside: graph.select(inside, i, fill)
+            part = np.array([pick(i) for i in part.ravel().tolist()], np.int64)
         part = part.reshape([sizes[a] for a in kept])
         place: list[Any] = [slice(None)] * len(shape)
         for axis, i in zip(batch_axes, at, strict=True):
@@ -273,20 +275,22 @@ def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
     return out
 
 
-def _fill_rule(trace: Trace, eqn: Any, x: Any, indices: Any) -> tuple[Any, Any]:
-    """Gathers that fill out-of-range entries: fine while the indices are constants."""
-    dims, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    values = trace.values(indices)
-    if dims.operand_batching_dims:
-        raise UnsupportedError("kernels do not know batched gathers")
-    for axis, column in zip(
-        dims.start_index_map, values.reshape(-1, values.shape[-1]).T, strict=True
-    ):
-        for i in column.tolist():
-            known = trace.graph.constants.get(i)
-            if known is not None and not 0 <= known <= x.shape[axis] - sizes[axis]:
-                raise UnsupportedError("a gather reads outside of its array")
-    return values, x
+def _inside(graph: Graph, starts: list[Value], most: list[int]) -> Value:
+    """Whether a window lies within its array."""
+    inside, zero = graph.constant(True, "b"), graph.constant(0, "i")
+    for i, top in zip(starts, most, strict=True):
+        for pair in ((zero, i), (i, graph.constant(top, "i"))):
+            inside = graph.logic("and", inside, graph.compare("le", *pair))
+    return inside
+
+
+def _fill(graph: Graph, dtype: np.dtype, value: Any) -> Value:
+    """What stands for entries outside of an array."""
+    kind = kind_of(dtype)
+    if value is None:
+        value = {"f": math.nan, "b": True}.get(kind)
+        value = np.iinfo(dtype).min if value is None else value
+    return graph.constant({"f": float, "i": int, "b": bool}[kind](value), kind)
 
 
 @rule("scatter-add", "scatter", "scatter_add")
@@ -316,15 +320,16 @@ def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarr
             dims.scatter_dims_to_operand_dims, indices[at].tolist(), strict=True
         ):
             full[axis] = i
-        starts = _starts(
-            trace,
-            np.array(full, np.int64),
-            [n - s for n, s in zip(x.shape, sizes, strict=True)],
-        )
+        most = [n - s for n, s in zip(x.shape, sizes, strict=True)]
+        starts = _starts(trace, np.array(full, np.int64), most)
+        merge = combine
+        if "FILL" in str(eqn.params["mode"]):  # what falls outside is dropped
+            inside = _inside(graph, full, most)
+            merge = lambda a, b, ok=inside: graph.select(ok, combine(a, b), a)
         place: list[Any] = [slice(None)] * new.ndim
         for axis, i in zip(batch_axes, at, strict=True):
             place[axis] = i
-        x = _put(trace, x, new[*place, ...].reshape(sizes), starts, combine)
+        x = _put(trace, x, new[*place, ...].reshape(sizes), starts, merge)
     return x
 
 
@@ -375,12 +380,20 @@ def _reduce(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
 def _argument(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
     graph = trace.graph
     lines, shape = _lines(trace.values(x), eqn.params["axes"])
-    out = []
+    kind, out = kind_of(np.dtype(eqn.invars[0].aval.dtype)), []
     for line in lines:
+        if kind == "b":
+            line = [graph.convert(i, "i") for i in line]
         best, at = line[0], graph.constant(0, "i")
         for i, item in enumerate(line[1:], start=1):
             pair = (best, item) if eqn.primitive.name == "argmax" else (item, best)
             wins = graph.compare("lt", *pair)
+            if kind == "f":  # the first NaN wins
+                new, old = (
+                    graph.compare("ne", item, item),
+                    graph.compare("eq", best, best),
+                )
+                wins = graph.logic("or", wins, graph.logic("and", new, old))
             best = graph.select(wins, item, best)
             at = graph.select(wins, graph.constant(i, "i"), at)
         out.append(at)

@@ -502,12 +502,16 @@ class ChunkWriter:
             return self.new(f"call {I} {name}({I} {x[0]}, {I} {x[1]})")
         conversions = {
             "i_to_f": f"sitofp {I} {x[0]} to {F}",
-            "f_to_i": f"fptosi {F} {x[0]} to {I}",
             "b_to_f": f"uitofp {B} {x[0]} to {F}",
             "b_to_i": f"zext {B} {x[0]} to {I}",
         }
         if what in conversions:
             return self.new(conversions[what])
+        if what == "f_to_i":  # as far as integers go; NaN is zero
+            wide = f"v{lanes}" if lanes > 1 else ""
+            name = f"@llvm.fptosi.sat.{wide}i{at.bits}.{wide}f{at.bits}"
+            at.declared.add(f"declare {I} {name}({F})")
+            return self.new(f"call {I} {name}({F} {x[0]})")
         given = ", ".join(f"{F} {i}" for i in x)
         if what in INTRINSICS:
             name = at.overload(INTRINSICS[what], "f", lanes, len(x))

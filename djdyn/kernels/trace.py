@@ -14,11 +14,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from .graph import Graph, kind_of
-
-
-class UnsupportedError(NotImplementedError):
-    """Something in a function that the kernels cannot express."""
+from .graph import Graph, UnsupportedError as UnsupportedError, kind_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +122,8 @@ def _run(
     graph = tracing.graph
     for number, v in enumerate(closed.jaxpr.invars):
         size, dtype = math.prod(v.aval.shape), np.dtype(v.aval.dtype)
+        if dtype.kind == "u":
+            raise UnsupportedError("kernels do not take unsigned integers")
         buffer = graph.buffer("argument", number, size, dtype)
         pattern = patterns[number] if patterns else None
         if pattern:

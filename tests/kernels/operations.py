@@ -86,9 +86,7 @@ def tower(k, x, y):
     def inner(i, c):
         return calm(c + table[index(calm(c), 70)] + jnp.asarray(i, x.dtype))
 
-    def outer(i, c):
-        return lax.fori_loop(0, i + 1, inner, c)
-
+    outer = lambda i, c: lax.fori_loop(0, i + 1, inner, c)
     return lax.fori_loop(0, index(y, k % 4 + 1) + 1, outer, x)
 
 
@@ -102,12 +100,8 @@ def newton(k, x, y):
 
 
 def branch(k, x, y):
-    cases = [
-        jnp.sin,
-        jnp.cos,
-        lambda x: x.at[...].add(1.0),
-        lambda x: scan(k, x, y, False),
-    ]
+    long = lambda x: scan(k, x, y, False)
+    cases = [jnp.sin, jnp.cos, lambda x: x.at[...].add(1.0), long]
     return lax.switch(index(y, 5), cases, x)
 
 

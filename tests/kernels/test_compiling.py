@@ -10,13 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.kernels import as_kernel
+from djdyn.kernels import as_kernel, compile as compiling
 from djdyn.kernels.handler import OFFSETS, TEXT, VERSION
-
-
-pytest.importorskip("llvmlite")
-
-from djdyn.kernels import compile as compiling
 
 
 def fn(x):

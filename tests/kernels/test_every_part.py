@@ -32,8 +32,6 @@ from ..test_structure import modules
 from ..trees import random_inertia, random_pose, random_q
 
 
-pytest.importorskip("llvmlite")
-
 pytestmark = pytest.mark.filterwarnings("error")  # such as of what kernels do not know
 
 DECK = DeckMotion([0.1, 0.2, 0.3, 0.1, 0.2, 0.3], [1.0, 1.1, 1.2, 1.3, 1.4, 1.5])
@@ -131,8 +129,13 @@ def test_states(system, y0, solver):
     found, wanted = (states(b, system, y0, solver) for b in ("kernel", "xla"))
     assert np.all(found.ok)
     assert_near(found.y, wanted.y, 1e-12)
+    if solver == "semi_implicit":  # the solvers of `simulate` are others
+        lane = eqx.tree_at(lambda y: (y.q, y.v), y0, (y0.q[1], y0.v[1]))
+        alone = djdyn.simulate(system, 0.2, lane, solver=solver, dt=0.01, saveat=SAVES)
+        assert_near(found.lane(1).y, alone.y, 1e-12)
 
 
+@pytest.mark.slow
 def test_gradients(system, y0):
     def gradient(backend: str):
         def loss(args):
@@ -148,8 +151,22 @@ def test_gradients(system, y0):
     assert_near(found, wanted, 1e-10, "all")
 
 
-def test_sampled_control(system, y0):
+def test_sampled_control():
+    rng, names = np.random.default_rng(2), ("cart", "arm")
+    joints = (djdyn.Prismatic((1, 0, 0)), djdyn.Revolute((0, 1, 0)))
+    rows = zip(names, ("world", "cart"), joints, strict=True)
+    bodies = tuple(djdyn.Body(*row, *random_inertia(rng)) for row in rows)
+    parts = ("path", "pid", "speed", "drive", "motors", "winch", "spring")
+    system = djdyn.System(djdyn.Mechanism(bodies), {k: PARTS[k] for k in parts})
+    y0 = eqx.tree_at(
+        lambda y: y.q, system.initial_state(), jnp.asarray(rng.normal(size=(3, 2)))
+    )
     how = {"control_period": 0.05, "saveat": None}
     found, wanted = (states(b, system, y0, **how) for b in ("kernel", "xla"))
     assert_near(found.y, wanted.y, 1e-12)
     assert_near(found.held, wanted.held, 1e-12)
+    lane = jax.tree.map(lambda x: x[1] if x.ndim > 1 else x, y0)
+    alone = djdyn.simulate(
+        system, 0.2, lane, solver="semi_implicit", dt=0.01, control_period=0.05
+    )
+    assert_near(found.lane(1).y, alone.y, 1e-12)

@@ -11,8 +11,6 @@ from djdyn.kernels import march
 from djdyn.kernels.march import _March
 
 
-pytest.importorskip("llvmlite")
-
 pytestmark = pytest.mark.filterwarnings("error")  # such as of what kernels do not know
 
 N, H = 3, 0.02

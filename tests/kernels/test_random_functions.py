@@ -14,8 +14,6 @@ from . import direct
 from .operations import OPERATIONS, SHAPES, less, like, whole
 
 
-pytest.importorskip("llvmlite")
-
 RTOL = {np.dtype("f8"): 1e-12, np.dtype("f4"): 1e-3}
 PLACES = st.integers(0, 40)
 INSTRUCTIONS = st.tuples(st.sampled_from(sorted(OPERATIONS)), PLACES, PLACES, PLACES)
@@ -80,6 +78,7 @@ def unchecked():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 @settings(max_examples=1000, **SETTINGS)
 @given(cases(np.float64))
