@@ -1,31 +1,21 @@
 """A rollout spread over devices, as a program: `python -m tests.scale_out RANK PORT`.
 
-With port 0 it runs alone on eight devices, else as one of two processes with two
-devices each. Prints the largest gaps to the same rollout on one device.
+With port 0 it runs alone, else as one of two processes; on as many devices as XLA is
+told to make. Prints the largest gaps to the same rollout on one device.
 """
 
-import os
 import sys
 
-
-RANK, PORT = int(sys.argv[1]), int(sys.argv[2])
-COUNT = "--xla_force_host_platform_device_count"
-os.environ["XLA_FLAGS"] = f"{COUNT}={2 if PORT else 8}"
-
 import jax
-
-
-jax.config.update("jax_enable_x64", True)
-if PORT:
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize(f"127.0.0.1:{PORT}", 2, RANK)
-
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import djdyn
 from djdyn import Body, Mechanism, Revolute, State, System
+
+
+RANK, PORT = int(sys.argv[1]), int(sys.argv[2])
 
 
 def pendulum() -> System:
@@ -44,6 +34,10 @@ def gap(x: jax.Array, y: jax.Array) -> float:
 
 
 def main() -> None:
+    jax.config.update("jax_enable_x64", True)
+    if PORT:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.distributed.initialize(f"127.0.0.1:{PORT}", 2, RANK)
     system, batch = pendulum(), 16
     mesh = Mesh(np.array(jax.devices()), ("batch",))
     q = np.linspace(0, 1, 2 * batch).reshape(batch, 2)

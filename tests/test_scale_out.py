@@ -15,10 +15,11 @@ ROOT = Path(__file__).parent.parent
 
 def start(rank: int, port: int) -> subprocess.Popen:
     command = [sys.executable, "-m", "tests.scale_out", str(rank), str(port)]
+    devices = f"--xla_force_host_platform_device_count={2 if port else 8}"
     return subprocess.Popen(
         command,
         cwd=ROOT,
-        env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3"),
+        env=dict(os.environ, XLA_FLAGS=devices, TF_CPP_MIN_LOG_LEVEL="3"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
