@@ -240,8 +240,8 @@ def _step(
         holding = field(u).hold(held)
 
         def turn(y: Array, k: Array) -> tuple[Array, None]:
-            late, h = inner.at(k, y.dtype)
-            return one_step(holding, solver, t + late, y, h), None
+            h = jnp.asarray(inner.dt, y.dtype)
+            return one_step(holding, solver, t + inner.at(k, y.dtype), y, h), None
 
         return lax.scan(turn, y, jnp.arange(inner.steps, dtype=jnp.int32))[0]
 

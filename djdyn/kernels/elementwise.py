@@ -59,8 +59,8 @@ def _divide(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 
 
 def _by_constant(graph: Graph, name: str, a: Value, b: Value) -> Value:
-    """Division by zero would end the process."""
-    if not graph.constants.get(b):
+    """Division by zero, or of the least integer by -1, would end the process."""
+    if graph.constants.get(b) in (None, 0, -1):
         raise UnsupportedError("kernels divide integers by constants only")
     return graph.integer(name, a, b)
 

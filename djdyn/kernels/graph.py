@@ -379,3 +379,16 @@ class Graph:
     ) -> None:
         op = ("store", buffer, at, loop, stride, x)
         self.append(op, self.kinds[x], len(self.open) - 1)
+
+
+def operands(graph: Graph, value: Value) -> tuple[Value, ...]:
+    """The values that an operation reads."""
+    op = graph.ops[value]
+    match op[0]:
+        case "constant" | "load" | "carry" | "result" | "loop":
+            return ()
+        case "store":
+            return (op[5],)
+        case "lookup":
+            return (op[3],)
+    return op[1:]

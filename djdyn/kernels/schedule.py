@@ -6,10 +6,10 @@ carries have slots of their own.
 """
 
 import dataclasses
-import heapq
 from collections.abc import Iterator, Sequence
 
-from .graph import Graph, Loop, Value
+from .graph import Graph, Loop, Value, operands
+from .slots import assign, lifetimes
 
 
 CHUNK = 120  # operations; measured, see docs/speed.md
@@ -55,19 +55,6 @@ class Schedule:
     def frame(self, lanes: int) -> int:
         """Numbers in a frame: slots of lanes, then those of single numbers, aligned."""
         return self.slot_count * lanes + -(-self.single_count // 16) * 16
-
-
-def operands(graph: Graph, value: Value) -> tuple[Value, ...]:
-    """The values that an operation reads."""
-    op = graph.ops[value]
-    match op[0]:
-        case "constant" | "load" | "carry" | "result" | "loop":
-            return ()
-        case "store":
-            return (op[5],)
-        case "lookup":
-            return (op[3],)
-    return op[1:]
 
 
 def live(graph: Graph) -> set[Value]:
@@ -124,7 +111,10 @@ def schedule(
     uniform = _uniform(graph, batched) if any(batched) else set()
     steps = _steps(graph, graph.open[0].items, alive, chunk)
     _number(steps, 0)
-    slots, count, singles = _slots(graph, steps, uniform)
+    lives = lifetimes(graph, steps)
+    slots, count, singles = assign(lives, uniform)
+    for step in chunks(steps):
+        step.exports += [(x, x) for x in step.items if x in slots]
     scratch = {}
     for number, buffer in enumerate(graph.buffers):
         if buffer.role == "scratch":
@@ -248,128 +238,3 @@ def _number(steps: list[Step], position: int) -> int:
             position += 1
             step.last = position
     return position
-
-
-def _slots(
-    graph: Graph, steps: list[Step], uniform: set[Value]
-) -> tuple[dict[Value, int], int, int]:
-    """Slots for what outlives its chunk, shared by values that never meet."""
-    home: dict[Value, int] = {}
-    loops: list[tuple[int, int]] = []  # spans of the loops around the current chunk
-    within: dict[Value, tuple[tuple[int, int], ...]] = {}
-    span: dict[Value, list[int]] = {}
-    stands_for: dict[Value, Value] = {}
-
-    def begin(value: Value, at: int) -> None:
-        span[value], within[value] = [at, at], tuple(loops)
-
-    def use(value: Value, at: int) -> None:
-        value = stands_for.get(value, value)
-        around = within[value]
-        # A use in a loop that the value stands outside of lasts to the loop's end.
-        for depth, (_, last) in enumerate(loops):
-            if depth >= len(around) or around[depth] != loops[depth]:
-                at = max(at, last)
-                break
-        span[value][1] = max(span[value][1], at)
-
-    def walk(steps: list[Step]) -> None:
-        for step in steps:
-            if isinstance(step, Turns):
-                loops.append((step.first, step.last))
-                walk(step.head)
-                if step.loop.test is not None:
-                    test = step.loop.test
-                    if test not in graph.constants:
-                        keep(test)
-                        use(test, step.last)
-                walk(step.body)
-                loops.pop()
-                continue
-            local = set(step.items)
-            wanted: dict[Value, None] = {}
-            for item in step.items:
-                for x in operands(graph, item):
-                    if x not in local and x not in graph.constants:
-                        wanted[x] = None
-            for x, carry in step.exports:
-                if x not in local and x not in graph.constants:
-                    wanted[x] = None
-                if carry not in span:
-                    begin(carry, step.at)
-                    number, j = graph.ops[carry][1:]
-                    stands_for[graph.loops[number].results[j]] = carry
-                use_carry(carry, step.at)
-            for item in step.items:
-                home[item] = step.at
-            for x in wanted:
-                keep(x)
-                use(x, step.at)
-            step.imports = list(wanted)
-
-    def use_carry(carry: Value, at: int) -> None:
-        span[carry][1] = max(span[carry][1], at)
-
-    def keep(value: Value) -> None:
-        value = stands_for.get(value, value)
-        if value not in span:
-            begin_at(value)
-
-    scopes: dict[Value, tuple[tuple[int, int], ...]] = {}
-
-    def begin_at(value: Value) -> None:
-        span[value] = [home[value], home[value]]
-        within[value] = scopes[value]
-
-    def note_scopes(steps: list[Step], around: tuple) -> None:
-        for step in steps:
-            if isinstance(step, Turns):
-                inner = (*around, (step.first, step.last))
-                note_scopes(step.head, inner)
-                note_scopes(step.body, inner)
-            else:
-                for item in step.items:
-                    scopes[item] = around
-
-    def stretch(steps: list[Step]) -> None:
-        """Carries keep their slots for the whole of their loop."""
-        for step in steps:
-            if isinstance(step, Turns):
-                for c in step.loop.carries:
-                    if c in span:
-                        span[c][1] = max(span[c][1], step.last)
-                stretch(step.head)
-                stretch(step.body)
-
-    note_scopes(steps, ())
-    walk(steps)
-    stretch(steps)
-    slots, count = _colour({v: x for v, x in span.items() if v not in uniform})
-    singles, single_count = _colour({v: x for v, x in span.items() if v in uniform})
-    slots |= singles
-    for value, carry in stands_for.items():
-        if carry in slots:
-            slots[value] = slots[carry]
-    exported = {x for x in slots}
-    for chunk in chunks(steps):
-        chunk.exports += [(x, x) for x in chunk.items if x in exported]
-    return slots, count, single_count
-
-
-def _colour(span: dict[Value, list[int]]) -> tuple[dict[Value, int], int]:
-    """Slots for intervals; one that ends where another begins may not share."""
-    free: list[int] = []
-    ends: list[tuple[int, int]] = []
-    slots: dict[Value, int] = {}
-    count = 0
-    for value in sorted(span, key=lambda v: span[v][0]):
-        first, last = span[value]
-        while ends and ends[0][0] < first:
-            free.append(heapq.heappop(ends)[1])
-        if free:
-            slot = free.pop(0)
-        else:
-            slot, count = count, count + 1
-        slots[value] = slot
-        heapq.heappush(ends, (last, slot))
-    return slots, count
