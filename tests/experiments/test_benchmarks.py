@@ -85,8 +85,9 @@ def test_urdf_is_read_back():
 
 
 def test_missing_peers_are_named(monkeypatch):
-    monkeypatch.setattr(engines.brax, "PACKAGE", "no_such_package")
-    monkeypatch.setattr(engines.mjx, "PACKAGE", "no_such.package")
+    where = "experiments.benchmarks.engines"
+    monkeypatch.setattr(f"{where}.brax.PACKAGE", "no_such_package")
+    monkeypatch.setattr(f"{where}.mjx.PACKAGE", "no_such.package")
     found, missing = engines.peers(["brax", "mjx"])
     assert not found
     assert missing == ["Brax is not installed.", "MJX is not installed."]

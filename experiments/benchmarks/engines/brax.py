@@ -33,13 +33,4 @@ def _lane(problem: Problem, steps: int) -> tuple[Callable, Any]:
     return lane, system.link.inertia
 
 
-def ends(problem: Problem, batch: int, steps: int):
-    if problem.text is None:
-        return None
-    return jaxed.ends(*_lane(problem, steps), problem, batch)
-
-
-def gradients(problem: Problem, batch: int, steps: int):
-    if problem.text is None:
-        return None
-    return jaxed.gradients(*_lane(problem, steps), problem, batch)
+ends, gradients = jaxed.makers(_lane)

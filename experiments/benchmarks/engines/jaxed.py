@@ -12,7 +12,8 @@ from ..problems import Problem
 
 
 # XLA's newer fusion turns code of many tiny operations into a few huge kernels: MJX ran
-# a thousand times slower with it, and nobody faster. All engines go without.
+# a thousand times slower with it, and only one engine was ever faster (JaxSim, alone).
+# All engines go without.
 OPTIONS: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
 
 
@@ -43,6 +44,17 @@ def gradients(lane: Callable, parameters: Any, problem: Problem, batch: int):
 
     grad = jax.grad(loss, argnums=(0, 1, 2))
     return compiled(grad, *problem.starts(batch), parameters)
+
+
+def makers(lane_of: Callable) -> tuple[Callable, Callable]:
+    """`ends` and `gradients` of an engine that has `lane_of(problem, steps)`."""
+
+    def make(maker: Callable, problem: Problem, batch: int, steps: int):
+        if problem.text is None:
+            return None
+        return maker(*lane_of(problem, steps), problem, batch)
+
+    return functools.partial(make, ends), functools.partial(make, gradients)
 
 
 def repeat(step: Callable, state: Any, steps: int) -> Any:
