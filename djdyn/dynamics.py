@@ -39,7 +39,8 @@ def inertias(world: World) -> Float[Array, "bodies 6 6"]:
     m, h, J = _masses(world)
     one = m[:, None, None] * jnp.eye(3, dtype=m.dtype)[None]
     M = jnp.block([[J, skew(h)], [-skew(h), one]])
-    return M if (added := _added(world)) is None else M + added
+    M = M if (added := _added(world)) is None else M + added
+    return M if world.carried_W is None else M + world.carried_W
 
 
 def _masses(world: World) -> tuple[Array, Array, Array]:
@@ -70,12 +71,14 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
     \tau = J\alpha + \omega\times J\omega + h\times(a - g) .$$
     """
     m, h, J = _masses(world)
-    A = world.A_WB if v_dot is None else world.A_WB + _along_bodies(world, v_dot)
+    A = world.A_WB if v_dot is None else accelerations(world, v_dot)
     w, alpha, a = world.V_WB[:, :3], A[:, :3], A[:, 3:] - world.gravity_W[None]
     f = m[:, None] * a + cross(alpha, h) + cross(w, cross(w, h))
     turned = jnp.einsum("nij,nj->ni", J, alpha)
     spun = cross(w, jnp.einsum("nij,nj->ni", J, w))
     F = jnp.concatenate([turned + spun + cross(h, a), f], -1)
+    if world.carried_W is not None:
+        F = F + jnp.einsum("nij,nj->ni", world.carried_W, A)
     added = _added(world)
     if added is None:
         return F
@@ -84,6 +87,13 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
     momentum = jnp.einsum("nij,nj->ni", added, V)
     gyroscopic = jax.vmap(cross_wrench)(V, momentum)
     return F + jnp.einsum("nij,nj->ni", added, A) + gyroscopic
+
+
+def accelerations(
+    world: World, v_dot: Float[Array, " nv"]
+) -> Float[Array, "bodies 6"]:
+    """Of all bodies, at their origins."""
+    return world.A_WB + _along_bodies(world, v_dot)
 
 
 def inverse(

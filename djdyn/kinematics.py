@@ -34,7 +34,8 @@ class World(eqx.Module):
     `S_W` holds the twist per unit of each speed at the origin of the body its joint
     hangs; `A_WB` the accelerations the bodies would have if all speeds were constant.
     `m`, `h_B` and `J_B` are mass, first moment and inertia about the bodies' origins,
-    in their axes.
+    in their axes. `carried_W` are inertias that parts hang on the bodies, about the
+    bodies' origins in world axes; they have no weight.
     """
 
     mechanism: Mechanism
@@ -48,6 +49,7 @@ class World(eqx.Module):
     m: Float[Array, " bodies"]
     h_B: Float[Array, "bodies 3"]
     J_B: Float[Array, "bodies 3 3"]
+    carried_W: Float[Array, "bodies 6 6"] | None = None
 
     @property
     def gravity_W(self) -> Vec3:

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from ._types import Scalar, Vec3
+from ._types import Mat3, Scalar, Vec3
 from ._units import check_values
 from .kinematics import World
-from .spatial import cross
+from .spatial import cross, skew
 
 
 @runtime_checkable
@@ -74,19 +74,59 @@ class JointLoad(eqx.Module):
         return self.force @ world.joint(self.joint)[1]
 
 
+class Inertia(eqx.Module):
+    """A mass at a point P that moves with a body; a matrix, since added mass of a fluid
+    is not alike in all directions.
+
+    It resists acceleration and has no weight. Its kinetic energy is the part's to book.
+    """
+
+    body: str = eqx.field(static=True)
+    p_WP: Vec3
+    mass_W: Mat3
+
+    def _arm(self, world: World) -> Vec3:
+        return self.p_WP - world.X_WB.p[world.mechanism.index(self.body)]
+
+    def _rows(self, world: World, x: Array) -> Array:
+        """`x` in the body's row."""
+        rows = np.arange(len(world.V_WB)) == world.mechanism.index(self.body)
+        rows = rows.reshape(-1, *(1,) * x.ndim)
+        return jnp.asarray(rows, x.dtype) * x[None]
+
+    def matrices(self, world: World) -> Float[Array, "bodies 6 6"]:
+        """About the bodies' origins, in world axes."""
+        arm = skew(self._arm(world))
+        lever = jnp.concatenate([-arm, jnp.eye(3, dtype=arm.dtype)], 1)
+        return self._rows(world, lever.T @ self.mass_W @ lever)
+
+    def wrenches(self, world: World) -> Float[Array, "bodies 6"]:
+        """Its pull outwards when the body turns."""
+        arm, w = self._arm(world), world.V_WB[world.mechanism.index(self.body), :3]
+        f_W = -self.mass_W @ cross(w, cross(w, arm))
+        return self._rows(world, jnp.concatenate([cross(arm, f_W), f_W]))
+
+    def power(self, world: World, A_WB: Float[Array, "bodies 6"]) -> Scalar:
+        """What it does on the mechanism whose bodies accelerate with `A_WB`."""
+        F = self.wrenches(world)
+        F = F - jnp.einsum("nij,nj->ni", self.matrices(world), A_WB)
+        return jnp.sum(F * world.V_WB)
+
+
 class Response(eqx.Module):
     """What a part does at an instant."""
 
     rate: PyTree  # of the part's own state
     loads: tuple[Load | JointLoad, ...] = ()
     outputs: dict[str, Array] = eqx.field(default_factory=dict)
+    inertias: tuple[Inertia, ...] = ()
 
 
 class AbstractPart(eqx.Module):
     r"""Anything that pushes on the mechanism: a spring, a cable, a controller.
 
-    Its ledger closes at every instant: with $P$ the power of its loads on the
-    mechanism,
+    Its ledger closes at every instant: with $P$ the power of its loads and inertias on
+    the mechanism,
 
     $$\frac{d}{dt}\text{energy} = \text{power\_in} - \text{power\_loss} - P .$$
     """
@@ -117,6 +157,14 @@ class AbstractPart(eqx.Module):
     @abc.abstractmethod
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
         """What it draws from outside the system, W: a supply, a drive, a moving end."""
+
+
+class AbstractPlacedPart(AbstractPart):
+    """A part whose first state depends on where the mechanism is."""
+
+    @abc.abstractmethod
+    def start(self, world: World) -> PyTree[Float[Array, "..."]]:
+        """The state to start from, with the mechanism at rest."""
 
 
 class AbstractPassivePart(AbstractPart):

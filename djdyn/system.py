@@ -13,7 +13,7 @@ from ._types import Numbers, Scalar, Vec6
 from .joints import Prescribed
 from .kinematics import World, look
 from .mechanism import Mechanism
-from .part import AbstractPart, JointLoad, Response
+from .part import AbstractPart, AbstractPlacedPart, JointLoad, Response
 from .spatial import shift_twist
 
 
@@ -112,6 +112,17 @@ class Instant(eqx.Module):
     tau: Float[Array, " nv"]
     F_WB: Float[Array, "bodies 6"]
     v_dot: Float[Array, " nv"]
+    carried_W: Float[Array, "bodies 6 6"] | None = None
+
+    @property
+    def laden(self) -> World:
+        """The world with the inertias that parts hang on its bodies."""
+        return _laden(self.world, self.carried_W)
+
+    @property
+    def A_WB(self) -> Float[Array, "bodies 6"]:
+        """Accelerations of all bodies at their origins, in world axes."""
+        return dynamics.accelerations(self.world, self.v_dot)
 
     def energy(self) -> Scalar:
         """Kinetic, potential, and what the parts store."""
@@ -124,14 +135,14 @@ class Instant(eqx.Module):
     def reaction(self, joint: str) -> Vec6:
         """Wrench that the joint transmits to its body, at its origin, in its axes."""
         row = self.world.mechanism.joint_index(joint)
-        return dynamics.reactions(self.world, self.v_dot, self.F_WB)[row]
+        return dynamics.reactions(self.laden, self.v_dot, self.F_WB)[row]
 
     def constraint_force(
         self, joint: str, directions: Float[Array, "k 6"]
     ) -> Float[Array, " k"]:
         """The joint's loads along chosen directions, by auxiliary speeds."""
         return dynamics.constraint_force(
-            self.world, self.v_dot, joint, directions, self.F_WB
+            self.laden, self.v_dot, joint, directions, self.F_WB
         )
 
     def boundary_power(self) -> Scalar:
@@ -144,7 +155,7 @@ class Instant(eqx.Module):
             if isinstance(body.joint, Prescribed)
         ]
         if driven:
-            wrenches = dynamics.reactions(world, self.v_dot, self.F_WB)
+            wrenches = dynamics.reactions(self.laden, self.v_dot, self.F_WB)
             for b in driven:
                 p = mechanism.parents[b]
                 step = world.X_WB.p[b] - world.X_WB.p[p]
@@ -152,6 +163,13 @@ class Instant(eqx.Module):
                 V_B = (V.reshape(2, 3) @ world.X_WB.R[b]).reshape(6)
                 power += wrenches[b] @ V_B
         return power
+
+
+def _laden(world: World, carried_W: Array | None) -> World:
+    if carried_W is None:
+        return world
+    at = lambda w: w.carried_W
+    return eqx.tree_at(at, world, carried_W, is_leaf=lambda x: x is None)
 
 
 def _named(parts: Any) -> dict[str, Any]:
@@ -223,16 +241,19 @@ class System(eqx.Module):
         - `parts`: states by part name.
         """
         m = self.mechanism
-        states = {name: part.initial_state() for name, part in self.parts.items()}
+        q = _fill("q", q, m.q0(), m.q_slice)
+        world = look(m, q)
+        states = {
+            name: part.start(world)
+            if isinstance(part, AbstractPlacedPart)
+            else part.initial_state()
+            for name, part in self.parts.items()
+        }
         for name, state in (parts or {}).items():
             if name not in states:
                 raise ValueError(f"initial state of unknown part {name!r}")
             states[name] = state
-        return State(
-            _fill("q", q, m.q0(), m.q_slice),
-            _fill("v", v, jnp.zeros(m.nv), m.v_slice),
-            states,
-        )
+        return State(q, _fill("v", v, jnp.zeros(m.nv), m.v_slice), states)
 
     def at(
         self,
@@ -250,8 +271,9 @@ class System(eqx.Module):
         board = _Board(self, world, y, {**self.inputs, **(inputs or {})}, held or {})
         responses = {name: board.respond(name) for name in self.parts}
         tau, F_WB = jnp.zeros_like(y.v), jnp.zeros_like(world.V_WB)
+        carried = None
         for name, response in responses.items():
-            for load in response.loads:
+            for load in (*response.loads, *response.inertias):
                 try:
                     if isinstance(load, JointLoad):
                         tau = tau + load.forces(world)
@@ -259,8 +281,14 @@ class System(eqx.Module):
                         F_WB = F_WB + load.wrenches(world)
                 except ValueError as error:
                     raise ValueError(f"part {name!r}: {error}") from error
-        v_dot = dynamics.forward(world, tau, F_WB)
-        return Instant(self, y, world, responses, board.everything(), tau, F_WB, v_dot)
+            for inertia in response.inertias:
+                more = inertia.matrices(world)
+                carried = more if carried is None else carried + more
+        v_dot = dynamics.forward(_laden(world, carried), tau, F_WB)
+        signals = board.everything()
+        return Instant(
+            self, y, world, responses, signals, tau, F_WB, v_dot, carried
+        )
 
     def derivative(
         self,

@@ -1,0 +1,12 @@
+"""Lines: cables, ropes, chains and tethers, with winches at their ends."""
+
+from .cable import Cable as Cable, PointForce as PointForce, PointMass as PointMass
+from .ends import (
+    ClampedEnd as ClampedEnd,
+    DrivenEnd as DrivenEnd,
+    FixedEnd as FixedEnd,
+    FreeEnd as FreeEnd,
+    PinnedEnd as PinnedEnd,
+)
+from .mesh import graded as graded
+from .rope import Rope as Rope

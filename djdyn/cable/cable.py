@@ -1,0 +1,282 @@
+r"""A line between two ends, as a part.
+
+Nodes ride at fixed fractions $x_i$ of the length $L$ paid out. When winches at head and
+tail feed line at rates $U_h$ and $U_t$, material passes node $i$ at $\dot s_i = x_i U_h
+- (1-x_i) U_t$. States are positions $r_i$ and velocities $v_i$ of the material there:
+
+$$\dot r_i = v_i + \dot s_i\,r'_i,\qquad
+\frac{d}{dt}(M_i v_i) = -\frac{\partial V}{\partial r_i}
+- \sum_j \dot s_j \Bigl(\frac{\partial r'_j}{\partial r_i}\Bigr)^{\!\top} M_j v_j + Q_i,$$
+
+Hamilton's equations of $T = \tfrac12\sum_i |\dot r_i - \dot s_i r'_i|^2_{M_i}$ and the
+potential $V(r, L)$. So line enters at the drums and nowhere else, momentum moves along
+the line with it, and the books of energy and momentum close.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._smooth import norm
+from .._types import Scalar, Vec3, known
+from .._units import check_values, optional, si
+from ..fluid import Fluid
+from ..kinematics import World
+from ..part import AbstractPlacedPart, Inertia, Load, Response, Signals
+from ..parts.external import as_time_function
+from ..system import Instant
+from .ends import AbstractEnd, ClampedEnd, FreeEnd
+from .line import Line
+from .mesh import Mesh, graded
+from .rope import Rope
+
+
+class PointMass(eqx.Module):
+    """A mass on the line, `position` from its tail before any is paid out there."""
+
+    position: Scalar = eqx.field(converter=si("m", at_least=0.0))
+    mass: Scalar = eqx.field(converter=si("kg", at_least=0.0))
+    volume: Scalar = eqx.field(converter=si("m^3", at_least=0.0), default=0.0)
+
+    def __check_init__(self):
+        check_values(self)
+
+
+class PointForce(eqx.Module):
+    """A force on the line, a function of time, at a `position` as of a mass."""
+
+    position: Scalar = eqx.field(converter=si("m", at_least=0.0))
+    force: Any = eqx.field(converter=as_time_function)
+
+    def __check_init__(self):
+        check_values(self)
+
+
+def _fractions(mesh: Any) -> tuple[float, ...]:
+    return graded(mesh) if isinstance(mesh, int) else tuple(float(x) for x in mesh)
+
+
+class Cable(AbstractPlacedPart):
+    r"""A line of `rope`, from its `tail` at $s = 0$ to its `head` at $s = L$.
+
+    **Arguments:**
+
+    - `length`: without stretch, before any line is paid out.
+    - `mesh`: how many elements, or the nodes' fractions of the length from 0 to 1.
+    - `fluid`: what surrounds the line; nothing if not given.
+    - `masses`, `forces`: at points of the line.
+    - `min_length`: where a winch that pulls in stops the simulation; by default a
+      hundredth of `length`.
+    - `lumping`: `"spline"` gives nodes the integrals of their splines, `"half"` half of
+      each neighbouring element.
+
+    Outputs: `length`, `payout` (rate of both winches), and the tensions `tail_tension`
+    and `head_tension`, the force in the line where it is held.
+    """
+
+    rope: Rope
+    length: Scalar = eqx.field(converter=si("m", above=0.0))
+    tail: AbstractEnd
+    head: AbstractEnd
+    mesh: tuple[float, ...] = eqx.field(static=True, converter=_fractions, default=20)
+    fluid: Fluid | None = None
+    masses: tuple[PointMass, ...] = ()
+    forces: tuple[PointForce, ...] = ()
+    min_length: Scalar | None = eqx.field(
+        converter=optional(si("m", above=0.0)), default=None
+    )
+    lumping: str = eqx.field(static=True, default="spline")
+
+    def __check_init__(self):
+        x = np.array(self.mesh)
+        if len(x) < 3:
+            raise ValueError(f"a line needs at least two elements, got {len(x) - 1}")
+        if x[0] != 0 or x[-1] != 1:
+            raise ValueError(
+                f"the fractions of a mesh run from 0 to 1, not from {x[0]:g} to "
+                f"{x[-1]:g}"
+            )
+        if np.any(np.diff(x) <= 0):
+            bad = int(np.argmin(np.diff(x)))
+            raise ValueError(
+                f"element {bad + 1} of the mesh has no length: fractions {x[bad]:g} "
+                f"and {x[bad + 1]:g}"
+            )
+        if self.lumping not in ("spline", "half"):
+            raise ValueError(f"lumping is spline or half, not {self.lumping!r}")
+        for what in (*self.masses, *self.forces):
+            if known(what.position, self.length) and what.position > self.length:
+                raise ValueError(
+                    f"a {type(what).__name__} at {float(what.position):g} m is beyond "
+                    f"the line of {float(self.length):g} m"
+                )
+
+    # Structure ----------------------------------------------------------------------
+
+    @property
+    def ends(self) -> tuple[AbstractEnd, AbstractEnd]:
+        return self.tail, self.head
+
+    @property
+    def spline(self) -> Mesh:
+        tail, head = (isinstance(end, ClampedEnd) for end in self.ends)
+        return Mesh(self.mesh, (tail, head))
+
+    @property
+    def free(self) -> slice:
+        """Nodes that no end holds."""
+        tail, head = (isinstance(end, FreeEnd) for end in self.ends)
+        return slice(0 if tail else 1, len(self.mesh) - (0 if head else 1))
+
+    @property
+    def _pays(self) -> bool:
+        return any(end.payout for end in self.ends)
+
+    @property
+    def _twists(self) -> bool:
+        return all(self.spline.clamped)
+
+    # States -------------------------------------------------------------------------
+
+    def initial_state(self) -> dict[str, Array]:
+        n = self.free.stop - self.free.start
+        state = {"r": jnp.zeros((n, 3)), "v": jnp.zeros((n, 3))}
+        if self._pays:
+            state["paid"] = jnp.zeros(2)
+        return state | ({"twist": jnp.zeros(())} if self._twists else {})
+
+    def start(self, world: World) -> dict[str, Array]:
+        """Between its ends: straight, or sagging if they are closer than its length."""
+        places = [end.place(world.t, world) for end in self.ends]
+        down = world.gravity_W / jnp.maximum(norm(world.gravity_W), 1e-12)
+        tail, head = (None if p is None else p.p for p in places)
+        if tail is None and head is None:
+            tail = jnp.zeros(3, down.dtype)
+        head = tail + self.length * down if head is None else head  # pyright: ignore
+        tail = head + self.length * down if tail is None else tail
+        chord = norm(head - tail)
+        surplus = jnp.maximum(self.length - chord, 0.0)
+        sag = jnp.sqrt(0.375 * surplus * (self.length + chord / 3))
+        x = jnp.asarray(self.mesh, down.dtype)[:, None]
+        r = tail[None] + x * (head - tail)[None] + 4 * sag * x * (1 - x) * down[None]
+        still = jax.tree.map(jnp.zeros_like, self.initial_state())
+        return {**still, "r": r[self.free]}
+
+    def trouble(self, state: dict[str, Array]) -> str:
+        """Why a simulation stopped in this state, if the line knows."""
+        length, least = float(self._length(state)), float(self._least())
+        if length > least * (1 + 1e-6):
+            return ""
+        return f"only {length:.4g} m of line are out, the least is {least:.4g} m"
+
+    def _least(self) -> Scalar:
+        return self.length / 100 if self.min_length is None else self.min_length
+
+    def _length(self, state: dict[str, Array]) -> Scalar:
+        return self.length + jnp.sum(state["paid"]) if self._pays else self.length
+
+    def look(
+        self, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
+    ) -> "Line":
+        """The line at an instant, with winches at `rates`."""
+        return Line.of(self, t, state, world, rates)
+
+    def rates(self, signals: Signals) -> Float[Array, "2"]:
+        """At which the winches at tail and head feed line."""
+        zero = jnp.zeros(())
+        return jnp.stack(
+            [signals[end.payout] if end.payout else zero for end in self.ends]
+        )
+
+    # The contract -------------------------------------------------------------------
+
+    def __call__(
+        self, t: Scalar, state: dict, world: World, signals: Signals
+    ) -> Response:
+        line = self.look(t, state, world, self.rates(signals))
+        loads, inertias = [], []
+        for node, place in line.held():
+            if place.body is not None:
+                f, tau = line.load[node], line.torque[0 if node == 0 else 1]
+                loads.append(Load(place.body, "world", place.p, f, tau))
+                inertias.append(Inertia(place.body, place.p, line.mass[node]))
+        rate = {"r": line.r_dot[self.free], "v": line.accelerations()[self.free]}
+        if self._pays:
+            enough = line.length > self._least()
+            rate["paid"] = jnp.where(enough, line.rates, jnp.inf)
+        if self._twists:
+            rate["twist"] = line.rate.twist
+        ends = [jnp.zeros_like(line.load[0]), jnp.zeros_like(line.load[0])]
+        for node, place in line.held():
+            ends[node] = line.load[node] - line.mass[node] @ place.a
+        outputs = {
+            "length": line.length,
+            "payout": jnp.sum(line.rates),
+            "tail_tension": norm(ends[0]),
+            "head_tension": norm(ends[1]),
+        }
+        return Response(rate, tuple(loads), outputs, tuple(inertias))
+
+    def energy(self, state: dict, world: World) -> Scalar:
+        line = self.look(world.t, state, world, jnp.zeros(2))
+        through = jnp.einsum("nij,nj->ni", line.mass, line.w)
+        return jnp.sum(line.w * through) / 2 + line.potential(
+            line.r, line.length, line.offset
+        )
+
+    def power_loss(
+        self, t: Scalar, state: dict, world: World, signals: Signals
+    ) -> Scalar:
+        line = self.look(t, state, world, self.rates(signals))
+        slip = line.w - line.current
+        return line.damping_loss - jnp.sum(line.drag * slip)
+
+    def power_in(
+        self, t: Scalar, state: dict, world: World, signals: Signals
+    ) -> Scalar:
+        """Of winches, driven ends, forces from outside and the current."""
+        line = self.look(t, state, world, self.rates(signals))
+        power = line.winch_power() if self._pays else jnp.zeros(())
+        power += jnp.sum(line.pushes * line.motion.points)
+        power += jnp.sum(line.drag * line.current)
+        for node, place in line.held():
+            if place.body is None:
+                power += (line.mass[node] @ place.a - line.load[node]) @ place.v
+        return power
+
+    # Queries ------------------------------------------------------------------------
+
+    def at(self, now: Instant, name: str, s: Any) -> dict[str, Array]:
+        """What the line is and does at arclength `s` from its tail, without stretch.
+
+        Position, velocity and acceleration of the material, unit tangent, tension,
+        curvature $r''$ and twist per length.
+
+        **Arguments:**
+
+        - `now`: as `System.at` gives it, or in `Trajectory.map`.
+        - `name`: of this part in the system.
+        """
+        line = self.look(now.world.t, now.y.parts[name], now.world, self.rates(now.signals))
+        return line.at(jnp.asarray(s, float), self._end_accelerations(now))
+
+    def _end_accelerations(self, now: Instant) -> list[Vec3]:
+        """With the accelerations of the bodies."""
+        moved = eqx.tree_at(lambda w: w.A_WB, now.world, now.A_WB)
+        places = [end.place(now.world.t, moved) for end in self.ends]
+        return [jnp.zeros(3) if p is None else p.a for p in places]
+
+    def end_loads(self, now: Instant, name: str) -> Float[Array, "2 6"]:
+        """Wrenches of the line on what holds its tail and head, at these points."""
+        line = self.look(now.world.t, now.y.parts[name], now.world, self.rates(now.signals))
+        found = [jnp.zeros(6), jnp.zeros(6)]
+        a = self._end_accelerations(now)
+        for node, _ in line.held():
+            f = line.load[node] - line.mass[node] @ a[node]
+            found[node] = jnp.concatenate([line.torque[node], f])
+        return jnp.stack(found)
+
