@@ -32,3 +32,23 @@ def step(x: Field, width: Field) -> Field:
 def magnitude(x: Field, width: Field) -> Field:
     r"""Smooth $|x|$: $\sqrt{x^2+w^2}$."""
     return jnp.sqrt(x * x + width * width)
+
+
+def step_area(x: Field, width: Field) -> Field:
+    """The integral of `step` from zero to `x`."""
+    near = jnp.clip(x / width, 0.0, 1.0)
+    return width * near**3 * (1 - near / 2) + jnp.maximum(x - width, 0.0)
+
+
+def ramp(x: Field, width: Field) -> Field:
+    r"""Smooth $\max(0, x)$: a parabola within $w$ of zero, exact beyond; off by $w/4$.
+
+    Its slope is continuous.
+    """
+    s = jnp.clip(x / width, -1.0, 1.0)
+    return width * (s + 1) ** 2 / 4 + jnp.maximum(x - width, 0.0)
+
+
+def clip(x: Field, low: Field, high: Field, width: Field) -> Field:
+    """Smooth clip: corners within `width` of either bound, exact beyond them."""
+    return low + ramp(x - low, width) - ramp(x - high, width)

@@ -44,6 +44,19 @@ class Harmonic(AbstractTimeFunction):
         return self.mean + self.amplitude * jnp.sin(angle)
 
 
+class HarmonicSum(AbstractTimeFunction):
+    r"""$m + \sum_k a_k\cos(\omega_k t + \varphi_k)$, such as an irregular sea."""
+
+    amplitude: Float[Array, " k"] = eqx.field(converter=si(""))
+    frequency: Float[Array, " k"] = eqx.field(converter=si("rad/s"))
+    phase: Float[Array, " k"] = eqx.field(converter=si("rad"))
+    mean: Scalar = eqx.field(converter=si(""), default=0.0)
+
+    def __call__(self, t: Scalar) -> Scalar:
+        angle = self.frequency * t + self.phase
+        return self.mean + jnp.sum(self.amplitude * jnp.cos(angle))
+
+
 class Interpolated(AbstractTimeFunction):
     """Straight lines between `values` at `times`, constant beyond the ends."""
 
@@ -124,3 +137,41 @@ class SteadyMotion(eqx.Module):
 
     def __call__(self, t: Scalar) -> Pose:
         return Pose(jnp.eye(3, dtype=t.dtype), self.position + self.velocity * t)
+
+
+class Heave(eqx.Module):
+    """A frame that goes up and down from `position`, by a function of time."""
+
+    height: AbstractTimeFunction
+    position: Float[Array, "3"] = eqx.field(converter=si("m"), default=(0.0, 0.0, 0.0))
+
+    def __call__(self, t: Scalar) -> Pose:
+        up = jnp.asarray([0.0, 0.0, 1.0], t.dtype)
+        return Pose(jnp.eye(3, dtype=t.dtype), self.position + self.height(t) * up)
+
+
+class GuidedMotion(eqx.Module):
+    r"""A deck led from one place to another, each with its rate and acceleration.
+
+    Rows of `start` and `end` are place, rate and acceleration of surge, sway, heave
+    (m), roll, pitch, yaw (rad). In between runs the quintic that meets all six rows, so
+    successive pieces join in place, rate and acceleration.
+    """
+
+    start: Float[Array, "3 6"] = eqx.field(converter=si("m, rad"))
+    end: Float[Array, "3 6"] = eqx.field(converter=si("m, rad"))
+    since: Scalar = eqx.field(converter=si("s"), default=0.0)
+    duration: Scalar = eqx.field(converter=si("s", above=0.0), default=1.0)
+
+    def __call__(self, t: Scalar) -> Pose:
+        h = self.duration
+        s, scale = (t - self.since) / h, jnp.stack([jnp.ones_like(h), h, h**2])
+        x0, v0, a0 = scale[:, None] * self.start
+        x1, v1, a1 = scale[:, None] * self.end
+        far, fast, hard = x1 - x0 - v0 - a0 / 2, v1 - v0 - a0, a1 - a0
+        cubic = 10 * far - 4 * fast + hard / 2
+        quartic = -15 * far + 7 * fast - hard
+        quintic = 6 * far - 3 * fast + hard / 2
+        high = cubic + s * (quartic + s * quintic)
+        x = x0 + s * (v0 + s * (a0 / 2 + s * high))
+        return Pose(rotation_rpy(x[3], x[4], x[5]), x[:3])

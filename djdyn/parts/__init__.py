@@ -1,10 +1,15 @@
-"""Parts of every machine: springs, dampers, friction, stops, drives."""
+"""Parts of every machine: springs, dampers, friction, stops, drives, sensors."""
 
-from .external import ExternalWrench as ExternalWrench, JointForce as JointForce
+from .external import (
+    ExternalWrench as ExternalWrench,
+    FrameActuator as FrameActuator,
+    JointForce as JointForce,
+)
 from .joint import (
     JointActuator as JointActuator,
     JointFriction as JointFriction,
     JointSpring as JointSpring,
     JointStop as JointStop,
 )
+from .sensor import FrameSensor as FrameSensor
 from .spring import SpringDamper as SpringDamper

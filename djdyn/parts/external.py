@@ -1,4 +1,4 @@
-"""Loads given as functions of time."""
+"""Loads from outside: functions of time, and wrenches by command."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +10,22 @@ from jaxtyping import Array, Float
 from .._types import Scalar, Vec6
 from ..kinematics import World
 from ..part import AbstractDrive, JointLoad, Load, Response, Signals
-from ..spatial import Pose
 from ..timefunctions import Constant
 
 
 def as_time_function(x: Any) -> Any:
     """Numbers become constants."""
     return x if callable(x) else Constant(x)
+
+
+def _load(world: World, frame: str, F: Array, follows: bool) -> Load:
+    """A wrench at a frame's origin, in world axes or the frame's own."""
+    if F.shape != (6,):
+        raise ValueError(f"a wrench has 6 components, got shape {F.shape}")
+    X_WF = world.pose(frame)
+    turn = X_WF.R if follows else jnp.eye(3, dtype=F.dtype)
+    body = world.mechanism.frame(frame).body
+    return Load(body, "world", X_WF.p, turn @ F[3:], turn @ F[:3])
 
 
 class ExternalWrench(AbstractDrive):
@@ -36,15 +45,25 @@ class ExternalWrench(AbstractDrive):
         self, t: Scalar, state: Any, world: World, signals: Signals
     ) -> Response:
         del signals
-        X_WF: Pose = world.pose(self.frame)
-        F = self.wrench(t)
-        if F.shape != (6,):
-            raise ValueError(f"a wrench has 6 components, got shape {F.shape}")
-        turn = X_WF.R if self.follows else jnp.eye(3, dtype=F.dtype)
-        body = world.mechanism.frame(self.frame).body
-        return Response(
-            state, (Load(body, "world", X_WF.p, turn @ F[3:], turn @ F[:3]),)
-        )
+        return Response(state, (_load(world, self.frame, self.wrench(t), self.follows),))
+
+
+class FrameActuator(AbstractDrive):
+    """Applies a commanded wrench, signal `command`, as `ExternalWrench` does."""
+
+    frame: str = eqx.field(static=True)
+    command: str = eqx.field(static=True)
+    follows: bool = eqx.field(static=True, default=False)
+
+    def initial_state(self) -> dict:
+        return {}
+
+    def __call__(
+        self, t: Scalar, state: Any, world: World, signals: Signals
+    ) -> Response:
+        del t
+        F = signals[self.command]
+        return Response(state, (_load(world, self.frame, F, self.follows),))
 
 
 class JointForce(AbstractDrive):

@@ -1,0 +1,126 @@
+"""Winches: a drive with limits and a brake, and what commands it.
+
+A cable reads its payout rate from the drive's state, `winch.rate`; the drive reads its
+set point from a `Reference` (velocity mode) or from a `WinchPID` (tension mode, heave
+compensation).
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from djdyn._smooth import clip
+from djdyn._types import Scalar
+from djdyn._units import si
+from djdyn.kinematics import World
+from djdyn.part import AbstractSignalPart, Response, Signals
+
+
+def scalar(signals: Signals, name: str) -> Scalar:
+    """A signal of one number, which may stand in a vector."""
+    value = signals[name]
+    if value.size != 1:
+        raise ValueError(f"signal {name!r} has shape {value.shape}, expected one value")
+    return value.reshape(())
+
+
+class WinchState(eqx.Module):
+    rate: Scalar  # m/s, positive pays out
+
+
+class Winch(AbstractSignalPart):
+    r"""A drive whose payout rate $v$ follows the signal `target`, within limits.
+
+    $$\dot v = \operatorname{clip}\bigl(k\,(e\,v_{set} - v),\ -a_{dec},\ a_{acc}\bigr)$$
+
+    `acceleration` $a_{acc}$ is the most that the rate rises by, `deceleration`
+    $a_{dec}$ the most that it falls by, whatever its sign (Roy, Steinke and Nicoll,
+    *Ship Mechanical Systems API*, 2014, eqs 9 and 10, which chatter at the set point;
+    here $k$, `gain`, settles it). The clip's corners are round within `width`.
+    The signal `engaged` $e$, one where none is named, lets go of the drive at zero: the
+    brake brings the rate to rest within the same limits. Sampled, `gain` times the
+    control period should stay below one.
+    """
+
+    target: str = eqx.field(static=True)
+    acceleration: Scalar = eqx.field(converter=si("m/s^2", above=0.0), default=3.0)
+    deceleration: Scalar = eqx.field(converter=si("m/s^2", above=0.0), default=3.0)
+    gain: Scalar = eqx.field(converter=si("1/s", above=0.0), default=50.0)
+    width: Scalar = eqx.field(converter=si("m/s^2", above=0.0), default=0.01)
+    engaged: str | None = eqx.field(static=True, default=None)
+    start: Scalar = eqx.field(converter=si("m/s"), default=0.0)
+
+    def initial_state(self) -> WinchState:
+        return WinchState(self.start)
+
+    def __call__(
+        self, t: Scalar, state: WinchState, world: World, signals: Signals
+    ) -> Response:
+        del t, world
+        target = scalar(signals, self.target)
+        if self.engaged is not None:
+            target = scalar(signals, self.engaged) * target
+        wanted = self.gain * (target - state.rate)
+        a = clip(wanted, -self.deceleration, self.acceleration, self.width)
+        return Response(WinchState(rate=a), outputs={"acceleration": a})
+
+
+class WinchPIDState(eqx.Module):
+    integral: Scalar  # m/s, the rate that the integral term has built up
+    filtered: Scalar  # N or m, the error behind its filter
+
+
+class WinchPID(AbstractSignalPart):
+    r"""Commands a payout rate, output `u`, by how much `measured` exceeds `wanted`.
+
+    With $e$ the excess: too tight, or too high, pays out,
+
+    $$w = K_p e + I + K_d\,\dot e + v_{deck} - \dot r,\qquad
+      u = \operatorname{clip}(w, \pm u_{max}),\qquad
+      \dot I = K_i e + a\,(K_i/K_p)(u - w),$$
+
+    so the integral does not wind up at the limit (`anti_windup` $a$). $\dot e$ is taken
+    through a filter of `filter_time`, which starts from no error; the clip's corners
+    are round within `width`.
+
+    - *Tension mode*: `measured` is a tension; gains in (m/s)/N.
+    - *Heave compensation* holds a payload's height or a line's tension while the deck
+      moves: `deck` is the sheave's vertical speed, fed forward. For a height that
+      itself moves, `wanted_rate` is the rate of `wanted`.
+
+    While the signal `engaged` is zero the integral stands still.
+    """
+
+    measured: str = eqx.field(static=True)
+    wanted: str = eqx.field(static=True)
+    kp: Scalar = eqx.field(converter=si("(m/s)/N, 1/s", at_least=0.0))
+    ki: Scalar = eqx.field(converter=si("(m/s)/(N s), 1/s^2", at_least=0.0), default=0)
+    kd: Scalar = eqx.field(converter=si("(m/s)/(N/s), 1", at_least=0.0), default=0.0)
+    limit: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e6)
+    deck: str | None = eqx.field(static=True, default=None)
+    wanted_rate: str | None = eqx.field(static=True, default=None)
+    engaged: str | None = eqx.field(static=True, default=None)
+    anti_windup: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
+    filter_time: Scalar = eqx.field(converter=si("s", above=0.0), default=0.05)
+    width: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
+
+    def initial_state(self) -> WinchPIDState:
+        return WinchPIDState(integral=jnp.zeros(()), filtered=jnp.zeros(()))
+
+    def __call__(
+        self, t: Scalar, state: WinchPIDState, world: World, signals: Signals
+    ) -> Response:
+        del t, world
+        error = scalar(signals, self.measured) - scalar(signals, self.wanted)
+        slope = (error - state.filtered) / self.filter_time
+        w = self.kp * error + state.integral + self.kd * slope
+        if self.deck is not None:
+            w = w + scalar(signals, self.deck)
+        if self.wanted_rate is not None:
+            w = w - scalar(signals, self.wanted_rate)
+        u = clip(w, -self.limit, self.limit, self.width)
+        follow = self.anti_windup * self.ki / jnp.where(self.kp > 0, self.kp, 1.0)
+        build_up = self.ki * error + follow * (u - w)
+        if self.engaged is not None:
+            build_up = scalar(signals, self.engaged) * build_up
+        rate = WinchPIDState(integral=build_up, filtered=slope)
+        return Response(rate, outputs={"u": u, "error": error})
