@@ -52,3 +52,9 @@ def ramp(x: Field, width: Field) -> Field:
 def clip(x: Field, low: Field, high: Field, width: Field) -> Field:
     """Smooth clip: corners within `width` of either bound, exact beyond them."""
     return low + ramp(x - low, width) - ramp(x - high, width)
+
+
+def ramp_area(x: Field, width: Field) -> Field:
+    """The integral of `ramp` up to `x`."""
+    s, beyond = jnp.clip(x / width, -1.0, 1.0), jnp.maximum(x - width, 0.0)
+    return width**2 * (s + 1) ** 3 / 12 + beyond * (width + beyond / 2)
