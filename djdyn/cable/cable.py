@@ -149,6 +149,7 @@ class Cable(AbstractPlacedPart):
             state["paid"] = jnp.zeros(2)
         return state | ({"twist": jnp.zeros(())} if self._twists else {})
 
+    @eqx.filter_jit
     def start(self, world: World) -> dict[str, Array]:
         """Between its ends: straight, or sagging if they are closer than its length."""
         places = [end.place(world.t, world) for end in self.ends]

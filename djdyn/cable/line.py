@@ -22,8 +22,8 @@ class Line(eqx.Module):
 
     `v` are velocities of the material, `w` the same with held nodes at the speed of
     what holds them, `feed` is $\dot s$. `load` is what the line does on what holds its
-    ends, and the force that accelerates free nodes; `drag`, `pushes` and `damped` are
-    shares of it. `mass` holds a matrix a node and `mass_rate` its rate by payout.
+    ends, and the force that accelerates free nodes; `drag` and
+    `pushes` are shares of it, and `friction` what damping does on the measures. `mass` holds a matrix a node and `mass_rate` its rate by payout.
     """
 
     cable: Any
@@ -44,7 +44,7 @@ class Line(eqx.Module):
     mass_rate: Float[Array, "nodes 3 3"]
     load: Nodes
     torque: Float[Array, "2 3"]
-    damped: Nodes
+    friction: Measures
     drag: Nodes
     current: Nodes
     pushes: Float[Array, "forces 3"]
@@ -105,20 +105,17 @@ class Line(eqx.Module):
         damping = rope.damping(mesh, cable.length)
         lose = lambda y: rope.dissipation(mesh, length, damping, y)
         loss, friction = jax.value_and_grad(lose)(rate)
-        damped, torque0, torque1 = (-y for y in pull(friction))
         pushes = [f.force(t) for f in cable.forces]
         pushes = jnp.stack(pushes) if pushes else jnp.zeros((0, 3), dtype)
         p = jnp.einsum("nij,nj->ni", mass, v)
-        given = eqx.tree_at(
-            lambda y: (y.slope, y.points), stress, (feed[:, None] * p, -pushes)
-        )
-        inner, turn0, turn1 = pull(given)
-        force = force + damped - inner
+        carried = lambda y: (y.slope, y.points)
+        stress = eqx.tree_at(carried, stress, (feed[:, None] * p, -pushes))
+        inner, turn0, turn1 = pull(jax.tree.map(jnp.add, stress, friction))
         spent = jnp.einsum("nij,nj->ni", mass_rate, v)
         # At a drum the line comes with the momentum it has when it leaves.
         mu = rope.linear_density
         arrives = (mu * rates[0] * v[:1], 0 * v[1:-1], mu * rates[1] * v[-1:])
-        load = force - spent + held[:, None] * jnp.concatenate(arrives)
+        load = force - inner - spent + held[:, None] * jnp.concatenate(arrives)
         return Line(
             cable,
             world,
@@ -137,8 +134,8 @@ class Line(eqx.Module):
             mass,
             mass_rate,
             load,
-            jnp.stack([torque0 - turn0, torque1 - turn1]),
-            damped,
+            -jnp.stack([turn0, turn1]),
+            friction,
             drag,
             current,
             pushes,
@@ -168,7 +165,10 @@ class Line(eqx.Module):
 
     def winch_power(self) -> Scalar:
         """Of the winches at both ends, with the energy of the line that enters."""
-        held = [(node, place) for node, place in self.held()]
+        still = jnp.zeros(3, self.r.dtype)
+        state = {"twist": self.measures.twist}
+        measure = _measure(self.cable, state, self.places, self.length, self.offset)
+        damped = -jax.vjp(lambda r: measure(r, still, still), self.r)[1](self.friction)[0]
         fixed_r = lambda length, offset: self.potential(self.r, length, offset)
         changes = (jnp.sum(self.rates), self.rates[0])
         _, power = jax.jvp(fixed_r, (self.length, self.offset), changes)
@@ -181,9 +181,9 @@ class Line(eqx.Module):
         spent = jnp.einsum("nij,nj->ni", self.mass_rate, self.v)
         power -= jnp.sum(self.v[free] * spent[free]) / 2
         mu = self.cable.rope.linear_density
-        for node, place in held:
+        for node, place in self.held():
             v, w = self.v[node], place.v
-            power += moved[node] @ self.damped[node] + w @ self.mass_rate[node] @ w / 2
+            power += moved[node] @ damped[node] + w @ self.mass_rate[node] @ w / 2
             power += (mu * self.rates[node] * v - spent[node]) @ w
         return power
 
