@@ -89,9 +89,7 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
     return F + jnp.einsum("nij,nj->ni", added, A) + gyroscopic
 
 
-def accelerations(
-    world: World, v_dot: Float[Array, " nv"]
-) -> Float[Array, "bodies 6"]:
+def accelerations(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
     """Of all bodies, at their origins."""
     return world.A_WB + _along_bodies(world, v_dot)
 
@@ -156,6 +154,8 @@ def _forward_jvp(primals: tuple, tangents: tuple, *, method: Method) -> tuple:
     and Mansard, *Analytical derivatives of rigid body dynamics algorithms*, 2018).
     """
     v_dot = _forward(*primals, method=method)
+    if not v_dot.size:
+        return v_dot, jnp.zeros_like(v_dot)
     missing = lambda world, tau, F_WB: tau - inverse(world, v_dot, F_WB)
     _, rhs = eqx.filter_jvp(missing, primals, tangents)
     return v_dot, _solve_mass(primals[0], rhs, method)

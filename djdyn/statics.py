@@ -1,10 +1,10 @@
 r"""Rest: the state in which nothing accelerates, and its derivatives.
 
 Newton's method fails where a line is slack or far from its place, so the way there is
-that of an overdamped system, $M\dot z = F(z)$, by implicit Euler with steps that grow as
-the residual falls (pseudo-transient continuation; Kelley and Keyes, *Convergence
-analysis of pseudo-transient continuation*, 1998). At the end the steps are Newton's. The
-last one is differentiated, which gives the derivatives of the implicit function.
+that of an overdamped system, $M\dot z = F(z)$, by implicit Euler with steps that grow
+as the residual falls (pseudo-transient continuation; Kelley and Keyes, *Convergence
+analysis of pseudo-transient continuation*, 1998). At the end the steps are Newton's.
+The last one is differentiated, which gives the derivatives of the implicit function.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from .part import AbstractPlacedPart
 from .system import State, System
 
 
-MAX_STEPS = 300
+MAX_STEPS = 400
 FIRST_STEP, LAST_STEP = 1e-3, 1e12  # s^2
 CLOSE = 1e-10  # of the machine's size; a Newton step that short is the last but one
 
@@ -83,26 +83,29 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
     if not z0.size:
         return y0, jnp.zeros(())
 
-    def placed(q: Array, z: Array) -> State:
+    def placed(y: State, q: Array, z: Array) -> State:
         """`q` moved by the first entries of `z`, lines at the others."""
         step, r = unravel(z)
         moved = jnp.zeros(mechanism.nv).at[speeds].set(step)
-        parts = dict(y0.parts)
+        parts = dict(y.parts)
         for k in lines:
             parts[k] = {**parts[k], "r": r[k], "v": jnp.zeros_like(r[k])}
         return State(q + mechanism.q_dot(q, moved), jnp.zeros(mechanism.nv), parts)
 
-    def push(system: System, q: Array, z: Array) -> Array:
+    def push(given: tuple, q: Array, z: Array) -> Array:
         """Accelerations of lines and, each alone, of joints."""
-        now = system.at(t, placed(q, z), inputs)
+        system, y, t, inputs = given
+        now = system.at(t, placed(y, q, z), inputs)
         still = jnp.zeros(mechanism.nv)
         forces = now.tau - dynamics.inverse(now.laden, still, now.F_WB)
         masses = jnp.diagonal(dynamics.projected_inertia(now.laden))
         rates = {k: now.responses[k].rate["v"] for k in lines}
         return ravel_pytree(((forces / masses)[speeds], rates))[0]
 
-    fixed = jax.lax.stop_gradient(system)
+    given = (system, y0, t, inputs)
+    fixed = jax.lax.stop_gradient(given)
     n, size = len(speeds), jnp.maximum(jnp.max(jnp.abs(z0)), 1.0)
+    reach = size / (2 * max([10, *(len(y0.parts[k]["r"]) for k in lines)]))
 
     def slopes(q: Array, z: Array) -> tuple[Array, Array]:
         """Derivative of the accelerations, and themselves."""
@@ -110,30 +113,24 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         return jax.jacfwd(twice, has_aux=True)(z)
 
     def step(carry: tuple) -> tuple:
-        i, (q, z), kept, worst, dt, _ = carry
+        i, q, z, dt, before, _, _ = carry
         J, g = slopes(q, z)
-        now = jnp.linalg.norm(g)
-        good = jnp.isfinite(now) & (now < 50 * worst)
-        # A step that made it much worse is taken back, and a shorter one tried.
-        ratio = worst / jnp.maximum(now, 1e-300)
-        dt = dt * jnp.where(good, jnp.clip(2 * ratio, 0.5, 10.0), 0.1)
-        dt = jnp.minimum(dt, LAST_STEP)
-        q, z, g, J = (jnp.where(good, a, b) for a, b in zip((q, z, g, J), kept))
+        pushed = jnp.maximum(jnp.linalg.norm(g), 1e-300)
+        dt = jnp.minimum(dt * jnp.clip(2 * before / pushed, 0.1, 4.0), LAST_STEP)
         dz = jnp.linalg.solve(jnp.eye(len(z)) / dt - J, g)
         far = jnp.max(jnp.abs(dz))
-        dz = dz * jnp.minimum(1.0, 0.2 * size / jnp.maximum(far, 1e-300))
-        left = jnp.where(good & (dt > 1.0), far / (CLOSE * size), jnp.inf)
+        dz = dz * jnp.minimum(1.0, reach / jnp.maximum(far, 1e-300))
+        left = jnp.where(dt > 1.0, far / (CLOSE * size), jnp.inf)
+        dt = dt * jnp.clip(reach / (2 * far), 0.1, 1.0)
         moved = z + dz
-        new = placed(q, moved).q, moved.at[:n].set(0.0)  # joints' steps go into q
-        worst = jnp.where(good, now, worst)
-        return i + 1, new, (q, z, g, J), worst, dt, left
+        # Joints' steps go into q.
+        return i + 1, placed(fixed[1], q, moved).q, moved.at[:n].set(0.0), dt, pushed, left, J
 
-    start = jax.lax.stop_gradient((y0.q, z0))
-    kept = (*start, jnp.zeros_like(z0), -jnp.eye(len(z0)))
-    first = (jnp.array(0), start, kept, jnp.array(1e300), jnp.array(FIRST_STEP))
-    going = lambda carry: (carry[0] < MAX_STEPS) & (carry[-1] > 1.0)
-    last = jax.lax.while_loop(going, step, (*first, jnp.array(jnp.inf)))
-    _, (q, z), (*_, J), _, _, left = last
+    q, z = fixed[1].q, jax.lax.stop_gradient(z0)
+    first = (jnp.array(0), q, z, jnp.array(FIRST_STEP), *(jnp.array(jnp.inf),) * 2)
+    going = lambda carry: (carry[0] < MAX_STEPS) & (carry[5] > 1.0)
+    last = jax.lax.while_loop(going, step, (*first, jnp.eye(len(z))))
+    _, q, z, _, _, left, J = last
     # One more, of the system itself: its derivative is that of the implicit function.
-    z = z + jnp.linalg.solve(jnp.eye(len(z)) / LAST_STEP - J, push(system, q, z))
-    return placed(q, z), left
+    z = z + jnp.linalg.solve(jnp.eye(len(z)) / LAST_STEP - J, push(given, q, z))
+    return placed(y0, q, z), left

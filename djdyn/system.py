@@ -286,9 +286,7 @@ class System(eqx.Module):
                 carried = more if carried is None else carried + more
         v_dot = dynamics.forward(_laden(world, carried), tau, F_WB)
         signals = board.everything()
-        return Instant(
-            self, y, world, responses, signals, tau, F_WB, v_dot, carried
-        )
+        return Instant(self, y, world, responses, signals, tau, F_WB, v_dot, carried)
 
     def derivative(
         self,

@@ -5,8 +5,8 @@ tail feed line at rates $U_h$ and $U_t$, material passes node $i$ at $\dot s_i =
 - (1-x_i) U_t$. States are positions $r_i$ and velocities $v_i$ of the material there:
 
 $$\dot r_i = v_i + \dot s_i\,r'_i,\qquad
-\frac{d}{dt}(M_i v_i) = -\frac{\partial V}{\partial r_i}
-- \sum_j \dot s_j \Bigl(\frac{\partial r'_j}{\partial r_i}\Bigr)^{\!\top} M_j v_j + Q_i,$$
+\frac{d}{dt}(M_i v_i) = Q_i -\frac{\partial V}{\partial r_i}
+- \sum_j \dot s_j \Bigl(\frac{\partial r'_j}{\partial r_i}\Bigr)^{\!\top} M_j v_j,$$
 
 Hamilton's equations of $T = \tfrac12\sum_i |\dot r_i - \dot s_i r'_i|^2_{M_i}$ and the
 potential $V(r, L)$. So line enters at the drums and nowhere else, momentum moves along
@@ -262,7 +262,9 @@ class Cable(AbstractPlacedPart):
         - `now`: as `System.at` gives it, or in `Trajectory.map`.
         - `name`: of this part in the system.
         """
-        line = self.look(now.world.t, now.y.parts[name], now.world, self.rates(now.signals))
+        line = self.look(
+            now.world.t, now.y.parts[name], now.world, self.rates(now.signals)
+        )
         return line.at(jnp.asarray(s, float), self._end_accelerations(now))
 
     def _end_accelerations(self, now: Instant) -> list[Vec3]:
@@ -273,11 +275,12 @@ class Cable(AbstractPlacedPart):
 
     def end_loads(self, now: Instant, name: str) -> Float[Array, "2 6"]:
         """Wrenches of the line on what holds its tail and head, at these points."""
-        line = self.look(now.world.t, now.y.parts[name], now.world, self.rates(now.signals))
+        line = self.look(
+            now.world.t, now.y.parts[name], now.world, self.rates(now.signals)
+        )
         found = [jnp.zeros(6), jnp.zeros(6)]
         a = self._end_accelerations(now)
         for node, _ in line.held():
             f = line.load[node] - line.mass[node] @ a[node]
             found[node] = jnp.concatenate([line.torque[node], f])
         return jnp.stack(found)
-

@@ -22,8 +22,9 @@ class Line(eqx.Module):
 
     `v` are velocities of the material, `w` the same with held nodes at the speed of
     what holds them, `feed` is $\dot s$. `load` is what the line does on what holds its
-    ends, and the force that accelerates free nodes; `drag` and
-    `pushes` are shares of it, and `friction` what damping does on the measures. `mass` holds a matrix a node and `mass_rate` its rate by payout.
+    ends, and the force that accelerates free nodes; `drag` and `pushes` are shares of
+    it, and `friction` is what damping does on the measures. `mass` holds a matrix a
+    node and `mass_rate` its rate by payout.
     """
 
     cable: Any
@@ -52,9 +53,7 @@ class Line(eqx.Module):
     tension: Float[Array, " nodes"]
 
     @staticmethod
-    def of(
-        cable: Any, t: Scalar, state: dict, world: World, rates: Array
-    ) -> "Line":
+    def of(cable: Any, t: Scalar, state: dict, world: World, rates: Array) -> "Line":
         rope, mesh, dtype = cable.rope, cable.spline, state["r"].dtype
         places = (cable.tail.place(t, world), cable.head.place(t, world))
         length = cable._length(state)
@@ -168,7 +167,9 @@ class Line(eqx.Module):
         still = jnp.zeros(3, self.r.dtype)
         state = {"twist": self.measures.twist}
         measure = _measure(self.cable, state, self.places, self.length, self.offset)
-        damped = -jax.vjp(lambda r: measure(r, still, still), self.r)[1](self.friction)[0]
+        damped = -jax.vjp(lambda r: measure(r, still, still), self.r)[1](self.friction)[
+            0
+        ]
         fixed_r = lambda length, offset: self.potential(self.r, length, offset)
         changes = (jnp.sum(self.rates), self.rates[0])
         _, power = jax.jvp(fixed_r, (self.length, self.offset), changes)

@@ -14,7 +14,7 @@ from .mesh import WEIGHTS, Mesh, Nodes
 
 # Share of EA that resists strain alternating from element to element, which averages
 # at nodes would not see.
-EVENING = 0.1
+EVENING = 0.3
 
 
 class Measures(eqx.Module):
@@ -33,8 +33,8 @@ class Rope(eqx.Module):
 
     With $e_i$ the nodes' averages of $|r'| - 1$, the line stores
 
-    $$U = \sum_i w_i\,EA\,\psi(e_i) + \tfrac12 EI\int|r''|^2 ds + \tfrac{GJ}{2L}\Theta^2,
-    \qquad \psi' = c\,e + (1-c)\max(0, e),$$
+    $$U = \sum_i w_i\,EA\,\psi(e_i) + \tfrac12 EI\int|r''|^2 ds
+    + \tfrac{GJ}{2L}\Theta^2, \qquad \psi' = c\,e + (1-c)\max(0, e),$$
 
     with the corner rounded within `slack_width` of no strain. `compression` $c$ is the
     share of EA that resists compression: one for a rod, zero for a chain. Without
@@ -48,7 +48,7 @@ class Rope(eqx.Module):
     GJ: Scalar = eqx.field(converter=si("N m^2", at_least=0.0), default=0.0)
     diameter: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
     compression: Scalar = eqx.field(converter=si("1", at_least=0.0), default=0.0)
-    slack_width: Scalar = eqx.field(converter=si("1", above=0.0), default=1e-5)
+    slack_width: Scalar = eqx.field(converter=si("1", above=0.0), default=1e-6)
     axial_damping: Scalar | None = eqx.field(
         converter=optional(si("N s", at_least=0.0)), default=None
     )
