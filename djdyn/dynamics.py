@@ -91,7 +91,7 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
 
 def accelerations(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
     """Of all bodies, at their origins."""
-    return world.A_WB + _along_bodies(world, v_dot)
+    return world.A_WB + along_bodies(world, v_dot)
 
 
 def inverse(
@@ -100,7 +100,7 @@ def inverse(
     """Joint forces that give `v_dot` under gravity and the wrenches `F_WB`."""
     _check_size(world, "v_dot", v_dot)
     F = needed_wrenches(world, v_dot) - (0.0 if F_WB is None else F_WB)
-    return _along_joints(world, F)
+    return along_joints(world, F)
 
 
 def projected_inertia(world: World) -> Float[Array, "nv nv"]:
@@ -117,9 +117,7 @@ def forward(
 ) -> Float[Array, " nv"]:
     """`v_dot` under joint forces, wrenches about the bodies' origins, and gravity."""
     _check_size(world, "tau", tau)
-    if method is None:
-        large = len(world.mechanism.bodies) >= RECURSION_FROM
-        method = "recursion" if large else "projection"
+    method = _default(world) if method is None else method
     if method not in ("projection", "recursion"):
         raise ValueError(f"method is projection or recursion, not {method!r}")
     F_WB = jnp.zeros_like(world.V_WB) if F_WB is None else F_WB
@@ -142,7 +140,7 @@ def _forward(
     world: World, tau: Float[Array, " nv"], F_WB: Wrenches, *, method: Method
 ) -> Float[Array, " nv"]:
     needed = needed_wrenches(world) - F_WB
-    v_dot = _mass_solver(world, method)(tau - _along_joints(world, needed))
+    v_dot = _mass_solver(world, method)(tau - along_joints(world, needed))
     return checkpoint_name(v_dot, "v_dot")  # a reverse sweep may keep it
 
 
@@ -170,6 +168,16 @@ def _check_size(world: World, name: str, x: Array) -> None:
         )
 
 
+def mass_solver(world: World) -> Callable[[Array], Array]:
+    """Solves with the mass matrix, by the way that suits the mechanism."""
+    return _mass_solver(world, _default(world))
+
+
+def _default(world: World) -> Method:
+    large = len(world.mechanism.bodies) >= RECURSION_FROM
+    return "recursion" if large else "projection"
+
+
 def _mass_solver(world: World, method: Method) -> Callable[[Array], Array]:
     r"""Solves with $J^\top\mathcal M J$."""
     if method == "projection":
@@ -186,16 +194,16 @@ def _solve_mass(
     solve = _mass_solver(jax.lax.stop_gradient(world), method)
 
     def matvec(v_dot: Float[Array, " nv"]) -> Float[Array, " nv"]:
-        delta = _along_bodies(world, v_dot)
+        delta = along_bodies(world, v_dot)
         F = jnp.einsum("nij,nj->ni", inertias(world), delta)
-        return _along_joints(world, F)
+        return along_joints(world, F)
 
     return jax.lax.custom_linear_solve(
         matvec, rhs, lambda _, b: solve(b), symmetric=True
     )
 
 
-def _along_bodies(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
+def along_bodies(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
     r"""$J\dot v$: what accelerating speeds add to the bodies' accelerations."""
     mechanism, p = world.mechanism, world.X_WB.p
     parents, starts = mechanism.parents, mechanism.v_starts
@@ -207,7 +215,7 @@ def _along_bodies(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bod
     return jnp.stack(delta)
 
 
-def _along_joints(world: World, F: Wrenches) -> Float[Array, " nv"]:
+def along_joints(world: World, F: Wrenches) -> Float[Array, " nv"]:
     r"""$J^\top F$: what wrenches on the bodies amount to along the joints."""
     mechanism, total = world.mechanism, _carried(world, F)
     rows = mechanism.speed_rows

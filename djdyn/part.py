@@ -1,6 +1,7 @@
 """The one extension point: a part pushes on the mechanism and may have a state."""
 
 import abc
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -165,6 +166,38 @@ class AbstractPlacedPart(AbstractPart):
     @abc.abstractmethod
     def start(self, world: World) -> PyTree[Float[Array, "..."]]:
         """The state to start from, with the mechanism at rest."""
+
+
+class Chain(eqx.Module):
+    r"""What is stiff in a line: masses in a row, with springs and dampers between them.
+
+    `moves` is zero for nodes that are held from outside the system. `held` gives, for
+    end nodes 0 and -1 on bodies, the body and the point, and `places` the point as a
+    function of the world. `free` are the nodes whose states are the part's `r` and `v`.
+    """
+
+    mass: Float[Array, "nodes 3 3"]
+    stiffness: Float[Array, "elements 3 3"]
+    damping: Float[Array, "elements 3 3"]
+    moves: Float[Array, " nodes"]
+    held: dict[int, tuple[str, Vec3]]
+    places: dict[int, Callable[[World], Vec3]]
+    free: slice = eqx.field(static=True)
+
+    def pad(self, rows: Float[Array, "free 3"]) -> Float[Array, "nodes 3"]:
+        """Zeros for the ends that are held."""
+        ends = (self.free.start, len(self.mass) - self.free.stop)
+        return jnp.pad(rows, (ends, (0, 0)))
+
+
+class AbstractLinePart(AbstractPlacedPart):
+    """A part with nodes `r` and velocities `v` among its states, stiff along a line."""
+
+    @abc.abstractmethod
+    def chain(
+        self, t: Scalar, state: Any, world: World, signals: Signals, h: Scalar
+    ) -> Chain:
+        """Its stiffness for steps of `h`; may be rough."""
 
 
 class AbstractPassivePart(AbstractPart):

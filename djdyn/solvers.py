@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool
 
 from ._types import Scalar
 from ._units import check_values, si
+from .implicit import ros2
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -42,6 +43,28 @@ class SemiImplicit(dfx.AbstractSolver):
         return terms.vf(t0, y0, args)
 
 
+class Ros2(dfx.AbstractSolver):
+    """Linearly implicit steps; see `djdyn.implicit`. Second order, for stiff systems."""
+
+    term_structure: ClassVar = dfx.AbstractTerm
+    interpolation_cls: ClassVar[Callable[..., Any]] = dfx.LocalLinearInterpolation
+
+    def order(self, terms):
+        del terms
+        return 2
+
+    def init(self, terms, t0, t1, y0, args):
+        del terms, t0, t1, y0, args
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        del terms, solver_state, made_jump
+        y1 = ros2(args, t0, y0, t1 - t0)
+        return y1, None, {"y0": y0, "y1": y1}, None, dfx.RESULTS.successful
+
+    def func(self, terms, t0, y0, args):
+        return terms.vf(t0, y0, args)
+
+
 class RK4(dfx.AbstractERK):
     """The classical fourth-order method; fixed steps only."""
 
@@ -67,6 +90,7 @@ SOLVERS: dict[str, Callable[[], dfx.AbstractSolver]] = {
     "kvaerno5": dfx.Kvaerno5,  # stiff: fluid volumes, hard stops, strong damping
     "rk4": RK4,
     "semi_implicit": SemiImplicit,
+    "ros2": Ros2,  # stiff, fixed steps: elastic cables, fluid volumes
 }
 
 
@@ -85,7 +109,7 @@ ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
     "forward": dfx.ForwardMode,  # jax.jvp, jax.jacfwd
     "direct": dfx.DirectAdjoint,  # both; slow
 }
-FIXED_ONLY = ("rk4", "semi_implicit")
+FIXED_ONLY = ("rk4", "semi_implicit", "ros2")
 
 
 class Integrator(eqx.Module):

@@ -26,13 +26,16 @@ from .._types import Scalar, Vec3, known
 from .._units import check_values, optional, si
 from ..fluid import Fluid
 from ..kinematics import World
-from ..part import AbstractPlacedPart, Inertia, Load, Response, Signals
+from ..part import AbstractLinePart, Chain, Inertia, Load, Response, Signals
 from ..parts.external import as_time_function
 from ..system import Instant
 from .ends import AbstractEnd, ClampedEnd, FreeEnd
 from .line import Line
 from .mesh import Mesh, graded
 from .rope import Rope
+
+
+STIFFER, BENDING = 1.5, 12.0  # of elements seen as springs, by the highest mode
 
 
 class PointMass(eqx.Module):
@@ -60,7 +63,7 @@ def _fractions(mesh: Any) -> tuple[float, ...]:
     return graded(mesh) if isinstance(mesh, int) else tuple(float(x) for x in mesh)
 
 
-class Cable(AbstractPlacedPart):
+class Cable(AbstractLinePart):
     r"""A line of `rope`, from its `tail` at $s = 0$ to its `head` at $s = L$.
 
     **Arguments:**
@@ -248,6 +251,46 @@ class Cable(AbstractPlacedPart):
             if place.body is None:
                 power += (line.mass[node] @ place.a - line.load[node]) @ place.v
         return power
+
+    def chain(
+        self, t: Scalar, state: dict, world: World, signals: Signals, h: Scalar
+    ) -> Chain:
+        """Elements as springs along and across their chords.
+
+        Splines are stiffer than chords to the shortest waves, by up to `STIFFER`.
+        Bending resists waves of a few elements as a tension would.
+        """
+        line = self.look(t, state, world, self.rates(signals))
+        rope, mesh = self.rope, self.spline
+        chord = line.r[1:] - line.r[:-1]
+        size = norm(chord)[:, None]
+        along = chord / jnp.where(size > 0, size, 1.0)
+        lengths = line.length * jnp.asarray(mesh.h, line.r.dtype)
+        ahead = jnp.maximum(line.measures.strain, line.measures.strain + h * line.rate.strain)
+        stiff = rope.EA * jnp.maximum(rope.tangent(ahead[1:]), rope.tangent(ahead[:-1]))
+        pull = jnp.maximum((line.tension[1:] + line.tension[:-1]) / 2, 0.0)
+        lost = rope.damping(mesh, self.length)
+        P = along[:, :, None] * along[:, None, :]
+        Q = jnp.eye(3, dtype=P.dtype)[None] - P
+        over = lambda x: (STIFFER * x / lengths)[:, None, None]
+        bend = BENDING / lengths**2
+        places = {
+            node: (lambda w, end=end: end.place(t, w).p)
+            for node, end in zip((0, -1), self.ends, strict=True)
+        }
+        held = {n: (p.body, p.p) for n, p in line.held() if p.body is not None}
+        moves = np.ones(len(self.mesh))
+        for node, place in line.held():
+            moves[node] = float(place.body is not None)
+        return Chain(
+            line.mass,
+            over(stiff) * P + over(pull + rope.EI * bend) * Q,
+            over(lost * jnp.ones_like(lengths)) * P + over(rope.bending_damping * bend) * Q,
+            jnp.asarray(moves, line.r.dtype),
+            held,
+            places,
+            self.free,
+        )
 
     # Queries ------------------------------------------------------------------------
 

@@ -76,6 +76,11 @@ class Rope(eqx.Module):
         c = self.compression
         return c * e + (1 - c) * ramp(e, self.slack_width)
 
+    def tangent(self, e: Array) -> Array:
+        """Slope of the stress per EA."""
+        c = self.compression
+        return c + (1 - c) * jnp.clip((e / self.slack_width + 1) / 2, 0.0, 1.0)
+
     def measures(
         self,
         mesh: Mesh,

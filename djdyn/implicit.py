@@ -1,0 +1,212 @@
+r"""Linearly implicit steps: stiff systems at the steps that their motion asks for.
+
+A step of ROS2 (Verwer, Spee, Blom and Hundsdorfer, *A second-order Rosenbrock method
+applied to photochemical dispersion problems*, 1999), with $W = I - \gamma h A$,
+
+$$W k_1 = f(t, y),\qquad W k_2 = f(t + h, y + h k_1) - 2 k_1,\qquad
+y_1 = y + \tfrac32 h k_1 + \tfrac12 h k_2 ,$$
+
+is of second order whatever $A$ is, and damps stiff modes out where $A$ is about the
+Jacobian of $f$. So $A$ may be rough: where parts are lines it holds their elements as
+chains of springs, solved from node to node, and leaves all else explicit; in other
+systems it is the Jacobian.
+"""
+
+import math
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from . import dynamics
+from ._types import Mat3, Scalar, Vec3
+from .field import Field
+from .kinematics import World, look
+from .part import AbstractLinePart, Chain
+from .spatial import cross
+from .system import Instant, State
+
+
+GAMMA = 1 - 1 / math.sqrt(2)  # the smaller root, with the smaller errors
+Solve = Callable[[Array], Array]
+Rows = Float[Array, "nodes 3"]
+
+
+def ros2(field: Field, t: Scalar, y: Array, h: Scalar) -> Array:
+    """One step from `y` at time `t`."""
+    solve = _solver(field, t, y, GAMMA * h)
+    k1 = solve(field(t, y))
+    k2 = solve(field(t + h, y + h * k1) - 2 * k1)
+    return y + h * (1.5 * k1 + 0.5 * k2)
+
+
+def _solver(field: Field, t: Scalar, y: Array, h: Scalar) -> Solve:
+    parts = field.system.parts
+    lines = [k for k, part in parts.items() if isinstance(part, AbstractLinePart)]
+    if not lines:
+        A = jax.jacfwd(lambda y: field(t, y))(y)
+        factors = eliminate(jnp.eye(len(y), dtype=y.dtype) - h * A)
+        return lambda b: substitute(factors, b)
+    state, _ = field.unravel(y)
+    now = field.system.at(t, state, field.input_values(t), field.held)
+    chains = {}
+    for k in lines:
+        part = parts[k]
+        assert isinstance(part, AbstractLinePart)
+        chain = part.chain(t, state.parts[k], now.world, now.signals, h)
+        chains[k] = _Hung(now, chain, h)
+
+    def solve(flat: Array) -> Array:
+        b, work = field.unravel(flat)
+        v, states = b.v, dict(b.parts)
+        for k, hung in chains.items():
+            states[k], more = hung.solve(b, b.parts[k])
+            v = v + more
+        q = b.q + h * now.world.mechanism.q_dot(state.q, v)
+        return ravel_pytree((State(q, v, states), work))[0]
+
+    return solve
+
+
+# Small dense systems ------------------------------------------------------------------
+
+
+def eliminate(W: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Gauss's factors in one matrix. Not pivoted: implicit steps keep the diagonal."""
+    rows = list(W)
+    for k in range(len(rows)):
+        rows[k] = rows[k].at[k].set(1 / rows[k][k])
+        for i in range(k + 1, len(rows)):
+            m = rows[i][k] * rows[k][k]
+            rows[i] = rows[i].at[k].set(m).at[k + 1 :].add(-m * rows[k][k + 1 :])
+    return jnp.stack(rows)
+
+
+def substitute(factors: Float[Array, "n n"], b: Float[Array, " n"]) -> Array:
+    """Solves with what `eliminate` gave."""
+    x = list(b)
+    for i in range(len(x)):
+        for k in range(i):
+            x[i] = x[i] - factors[i, k] * x[k]
+    for i in reversed(range(len(x))):
+        for k in range(i + 1, len(x)):
+            x[i] = x[i] - factors[i, k] * x[k]
+        x[i] = x[i] * factors[i, i]
+    return jnp.stack(x)
+
+
+# Chains -------------------------------------------------------------------------------
+
+
+class _Hung:
+    """A chain whose ends hang on bodies: these move with the mass they show there."""
+
+    def __init__(self, now: Instant, chain: Chain, h: Scalar):
+        self.now, self.chain, self.h = now, chain, h
+        world, mass = now.laden, chain.mass
+        invert = dynamics.mass_solver(world)
+        self.ends: dict[int, tuple[Callable, Array, Mat3]] = {}
+        least = 1e-6 / jnp.sum(mass[:, 0, 0])
+        for node, place in chain.held.items():
+            if place is None:
+                continue
+            body, p = place
+            push = lambda f, body=body, p=p: _pushed(world, body, p, f)
+            eye = jnp.eye(3, dtype=mass.dtype)
+            yields = jnp.stack([invert(push(e)) for e in eye])  # M^-1 J^T
+            moves = jnp.stack([_moved(world, body, p, row) for row in yields])
+            shown = _inverse(moves + least * eye)
+            self.ends[node] = (lambda v, b=body, p=p: _moved(world, b, p, v), yields, shown)
+            mass = mass.at[node].set(shown)
+        self.mass = mass
+        self.factors = _factor(mass, chain, h)
+
+    def solve(self, b: State, own: dict) -> tuple[dict, Array]:
+        """The line's own states, and what is to be added to the mechanism's speeds."""
+        chain, h = self.chain, self.h
+        r, v = chain.pad(own["r"]), chain.pad(own["v"])
+        for node, (moved, _, _) in self.ends.items():
+            r = r.at[node].set(_carried(self.now, chain, node, b.q))
+            v = v.at[node].set(moved(b.v))
+        pull = jnp.einsum("eij,ej->ei", chain.stiffness, r[1:] - r[:-1])
+        zero = jnp.zeros_like(pull[:1])
+        pull = jnp.concatenate([pull, zero]) - jnp.concatenate([zero, pull])
+        rhs = jnp.einsum("nij,nj->ni", self.mass, v) + h * pull
+        x = _substitute(self.factors, rhs * chain.moves[:, None])
+        more = jnp.zeros_like(b.v)
+        for node, (_, yields, shown) in self.ends.items():
+            more = more + (shown @ (x[node] - v[node])) @ yields
+        free = chain.free
+        return {**own, "r": own["r"] + h * x[free], "v": x[free]}, more
+
+
+def _pushed(world: World, body: str, p: Vec3, f: Vec3) -> Array:
+    """Joint forces of a force at a point of a body."""
+    b = world.mechanism.index(body)
+    F = jnp.concatenate([cross(p - world.X_WB.p[b], f), f])
+    rows = jnp.arange(len(world.V_WB)) == b
+    return dynamics.along_joints(world, jnp.where(rows[:, None], F[None], 0.0))
+
+
+def _moved(world: World, body: str, p: Vec3, v: Array) -> Vec3:
+    """Velocity of a point of a body by the mechanism's speeds."""
+    b = world.mechanism.index(body)
+    V = dynamics.along_bodies(world, v)[b]
+    return V[3:] + cross(V[:3], p - world.X_WB.p[b])
+
+
+def _carried(now: Instant, chain: Chain, node: int, q: Array) -> Vec3:
+    """How an end moves with a rate of the coordinates."""
+    mechanism = now.world.mechanism
+    place = lambda x: chain.places[node](look(mechanism, x, now.y.v, now.world.t))
+    return jax.jvp(place, (now.y.q,), (q,))[1]
+
+
+Factors = tuple[Array, Array, Array]
+
+
+def _factor(mass: Float[Array, "nodes 3 3"], chain: Chain, h: Scalar) -> Factors:
+    r"""Of the block-tridiagonal $M + hD + h^2K$, from the first node to the last."""
+    S = h * chain.damping + h**2 * chain.stiffness
+    live = chain.moves[1:] * chain.moves[:-1]
+    off = -live[:, None, None] * S
+    zero = jnp.zeros_like(S[:1])
+    diagonal = mass + jnp.concatenate([S, zero]) + jnp.concatenate([zero, S])
+    before, after = (jnp.concatenate(x) for x in ((zero, off), (off, zero)))
+
+    def down(G: Mat3, row: tuple[Mat3, Mat3, Mat3]) -> tuple[Mat3, tuple[Mat3, Mat3]]:
+        D, before, after = row
+        inverse = _inverse(D - before @ G)
+        G = inverse @ after
+        return G, (inverse, G)
+
+    _, (inverses, G) = lax.scan(down, zero[0], (diagonal, before, after))
+    return inverses, G, before
+
+
+def _substitute(factors: Factors, b: Rows) -> Rows:
+    inverses, G, before = factors
+
+    def down(z: Vec3, row: tuple[Mat3, Mat3, Vec3]) -> tuple[Vec3, Vec3]:
+        inverse, before, b = row
+        z = inverse @ (b - before @ z)
+        return z, z
+
+    def up(x: Vec3, row: tuple[Mat3, Vec3]) -> tuple[Vec3, Vec3]:
+        G, z = row
+        x = z - G @ x
+        return x, x
+
+    zero = jnp.zeros_like(b[0])
+    _, z = lax.scan(down, zero, (inverses, before, b))
+    return lax.scan(up, zero, (G, z), reverse=True)[1]
+
+
+def _inverse(M: Mat3) -> Mat3:
+    """By Cramer's rule."""
+    rows = jnp.stack([cross(M[i], M[j]) for i, j in ((1, 2), (2, 0), (0, 1))])
+    return rows.T / (M[0] @ rows[0])
