@@ -1,0 +1,279 @@
+"""MoorDyn v2 input decks, as plain numbers in SI units."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .unsupported import refuse
+
+
+KINDS = ("curve", "friction", "rod", "section", "turbine", "waves")
+SECTIONS = ("LINE TYPES", "BODIES", "POINTS", "LINES", "OPTIONS")
+LEFT_OUT = ("OUTPUTS", "OUTPUT", "NEED THIS LINE", "END")  # say what to print, no more
+ATTACHMENTS = {
+    "fixed": ("FIXED", "FIX", "ANCHOR"),
+    "coupled": ("COUPLED", "CPLD", "VESSEL", "VES"),
+    "free": ("FREE", "POINT", "CONNECT"),
+}
+OPTIONS = {  # by any of their names, in lower case
+    "gravity": ("g", "gravity"),
+    "density": ("rho", "rhow", "wtrdnsty"),
+    "depth": ("wtrdpth",),
+    "time_step": ("dtm",),
+    "bed_stiffness": ("kbot", "kb"),
+    "bed_damping": ("cbot", "cb"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class LineType:
+    """What a line is made of; drag and added mass across and along it.
+
+    `damping` is in N s, or a share of the critical damping of a segment where it was
+    given as a negative number: then it is None, and `damping_ratio` is positive.
+    """
+
+    name: str
+    diameter: float
+    mass: float  # kg/m
+    EA: float
+    damping: float | None
+    damping_ratio: float | None
+    EI: float
+    Cd: float
+    Ca: float
+    CdAx: float
+    CaAx: float
+
+    def axial_damping(self, segment: float) -> float:
+        """In N s, for segments of this length."""
+        if self.damping is not None:
+            return self.damping
+        assert self.damping_ratio is not None
+        return self.damping_ratio * segment * math.sqrt(self.EA * self.mass)
+
+
+@dataclasses.dataclass(frozen=True)
+class DeckBody:
+    """A rigid body; angles are in radians, `CdA` and `Ca` as many as were given."""
+
+    id: int
+    kind: str  # fixed, coupled or free
+    position: tuple[float, ...]
+    roll_pitch_yaw: tuple[float, ...]
+    mass: float
+    centre: tuple[float, ...]
+    inertia: tuple[float, ...]
+    volume: float
+    CdA: tuple[float, ...]
+    Ca: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class DeckPoint:
+    """Where lines end; `position` is on its body where it has one."""
+
+    id: int
+    kind: str  # fixed, coupled, free or body
+    body: int | None
+    position: tuple[float, ...]
+    mass: float
+    volume: float
+    CdA: float
+    Ca: float
+
+
+@dataclasses.dataclass(frozen=True)
+class DeckLine:
+    """A line from point `start` to point `end`."""
+
+    id: int
+    type: str
+    start: int
+    end: int
+    length: float
+    segments: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Deck:
+    """All of a deck; `options` holds every option as it was written."""
+
+    line_types: dict[str, LineType]
+    bodies: dict[int, DeckBody]
+    points: dict[int, DeckPoint]
+    lines: dict[int, DeckLine]
+    options: dict[str, str]
+    gravity: float = 9.8
+    density: float = 1025.0
+    depth: float = 0.0
+    time_step: float = 0.001
+    bed_stiffness: float = 3e6
+    bed_damping: float = 3e5
+
+
+class _Row:
+    """A line of a deck, cut into words, that knows where it stands."""
+
+    def __init__(self, number: int, section: str, text: str):
+        self.at, self.section, self.words = number, section, text.split()
+
+    def error(self, reason: str) -> ValueError:
+        return ValueError(f"line {self.at} ({self.section}): {reason}")
+
+    def numbers(self, column: int, *counts: int) -> tuple[float, ...]:
+        """The numbers of a column, of which there may be these counts."""
+        word = self.words[column]
+        try:
+            values = tuple(float(x) for x in word.split("|"))
+        except ValueError:
+            raise self.error(f"expected a number, got {word!r}") from None
+        if len(values) not in counts or not all(map(math.isfinite, values)):
+            raise self.error(f"expected {' or '.join(map(str, counts))} numbers: {word!r}")
+        return values
+
+    def number(self, column: int) -> float:
+        return self.numbers(column, 1)[0]
+
+    def whole(self, column: int) -> int:
+        value = self.number(column)
+        if value != round(value):
+            raise self.error(f"expected a whole number, got {self.words[column]!r}")
+        return int(value)
+
+    def need(self, count: int) -> None:
+        if len(self.words) < count:
+            raise self.error(f"expected {count} columns, got {len(self.words)}")
+
+    def attachment(self, column: int) -> tuple[str, int | None]:
+        word = self.words[column].upper()
+        for kind, names in ATTACHMENTS.items():
+            if word in names:
+                return kind, None
+        if on := re.fullmatch(r"BODY(\d+)", word):
+            return "body", int(on[1])
+        raise self.error(f"unknown attachment {self.words[column]!r}")
+
+
+def _rows(text: str) -> Iterator[_Row]:
+    """The rows of all sections, without the two lines of column names."""
+    section, skip = "", 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if re.match(r"\s*-{3}", line):
+            section = re.sub(r"\s+", " ", line.strip().strip("-").strip()).upper()
+            section = {"POINT LIST": "POINTS", "LINE LIST": "LINES"}.get(section, section)
+            skip = 0 if section == "OPTIONS" else 2
+        elif skip:
+            skip -= 1
+        elif section and line.split("#")[0].strip():
+            yield _Row(number, section, line.split("#")[0])
+
+
+def _unsupported(rows: Sequence[_Row]) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        words = [word.upper() for word in row.words]
+        if row.section not in (*SECTIONS, *LEFT_OUT):
+            yield "section", row.section
+        elif row.section == "LINE TYPES":
+            for word in row.words[1:]:
+                if not re.fullmatch(r"[-+.\deE]+", word):
+                    yield "curve", f"line type {row.words[0]} ({word})"
+        elif row.section in ("POINTS", "BODIES") and "TURBINE" in words[1]:
+            yield "turbine", f"{row.section.lower()} {row.words[0]}"
+        elif row.section == "LINES" and any(w.startswith("R") for w in words[2:4]):
+            yield "rod", f"line {row.words[0]}"
+        elif row.section == "OPTIONS" and len(words) > 1:
+            off = words[0] in ("0", "0.0", "NONE")
+            if words[1] in ("WAVEKIN", "CURRENTS") and not off:
+                yield "waves", row.words[1]
+            if words[1] in ("FRICCOEFF", "FRICTIONCOEFFICIENT") and not off:
+                yield "friction", row.words[1]
+
+
+def _line_type(row: _Row) -> LineType:
+    row.need(10)
+    d, mass, EA, BA, *rest = (row.number(i) for i in range(1, 10))
+    if min(d, mass, EA) <= 0:
+        raise row.error("diameter, mass and EA must be positive")
+    damped = (BA, None) if BA >= 0 else (None, -BA)
+    return LineType(row.words[0], d, mass, EA, *damped, *rest)
+
+
+def _body(row: _Row) -> DeckBody:
+    row.need(14)
+    place = tuple(row.number(i) for i in range(2, 5))
+    angles = tuple(math.radians(row.number(i)) for i in range(5, 8))
+    centre, inertia = row.numbers(9, 1, 3), row.numbers(10, 1, 3)
+    if len(centre) == 1:  # on the z axis
+        centre = (0.0, 0.0, *centre)
+    inertia = inertia * 3 if len(inertia) == 1 else inertia
+    kind, _ = row.attachment(1)
+    drag, added = row.numbers(12, 1, 2, 3, 6), row.numbers(13, 1, 2, 3, 6)
+    mass, volume = row.number(8), row.number(11)
+    id = row.whole(0)
+    return DeckBody(id, kind, place, angles, mass, centre, inertia, volume, drag, added)
+
+
+def _point(row: _Row) -> DeckPoint:
+    row.need(9)
+    place = tuple(row.number(i) for i in range(2, 5))
+    rest = (row.number(i) for i in range(5, 9))
+    return DeckPoint(row.whole(0), *row.attachment(1), place, *rest)
+
+
+def _line(row: _Row) -> DeckLine:
+    row.need(6)
+    length, segments = row.number(4), row.whole(5)
+    if length <= 0 or segments < 1:
+        raise row.error("a line has a positive length and at least one segment")
+    ends = row.whole(2), row.whole(3)
+    return DeckLine(row.whole(0), row.words[1], *ends, length, segments)
+
+
+def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
+    """Reads a deck of MoorDyn v2 from a file, or from its text.
+
+    Line types, bodies, points, lines and options are read; what asks for output is
+    passed over. Everything else in the deck is named in one error.
+
+    **Arguments:**
+
+    - `ignore`: kinds of things to leave out, as the error names them.
+    """
+    many = isinstance(source, str) and "\n" in source
+    text = source if many else Path(source).read_text()
+    assert isinstance(text, str)
+    rows = list(_rows(text))
+    refuse(_unsupported(rows), ignore, KINDS, "Deck")
+    tables: dict[str, dict] = {name: {} for name in SECTIONS}
+    options, numbers = {}, {}
+    makers = {"LINE TYPES": _line_type, "BODIES": _body, "POINTS": _point, "LINES": _line}
+    for row in rows:
+        if row.section in makers:
+            found = makers[row.section](row)
+            key = found.name if isinstance(found, LineType) else found.id
+            if key in tables[row.section]:
+                raise row.error(f"a second {key!r}")
+            tables[row.section][key] = found
+        elif row.section == "OPTIONS":
+            row.need(2)
+            options[row.words[1]] = row.words[0]
+            for field, names in OPTIONS.items():
+                if row.words[1].lower() in names:
+                    numbers[field] = row.number(0)
+    types, bodies, points, lines, _ = (tables[name] for name in SECTIONS)
+    for line in lines.values():
+        if line.type not in types:
+            there = ", ".join(types) or "none"
+            raise ValueError(
+                f"line {line.id} is of unknown type {line.type!r}; there are {there}"
+            )
+        for end in (line.start, line.end):
+            if end not in points:
+                raise ValueError(f"line {line.id} ends at unknown point {end}")
+    for point in points.values():
+        if point.body is not None and point.body not in bodies:
+            raise ValueError(f"point {point.id} is on unknown body {point.body}")
+    return Deck(types, bodies, points, lines, options, **numbers)
