@@ -9,8 +9,21 @@ from pathlib import Path
 from .unsupported import refuse
 
 
+SWITCHES = {  # options that are unsupported unless they are off
+    "waves": ("WAVEKIN", "CURRENTS"),
+    "friction": ("FRICCOEFF", "FRICTIONCOEFFICIENT"),
+}
 KINDS = ("curve", "friction", "rod", "section", "turbine", "waves")
 SECTIONS = ("LINE TYPES", "BODIES", "POINTS", "LINES", "OPTIONS")
+ALIASES = {
+    "LINE DICTIONARY": "LINE TYPES",
+    "BODY LIST": "BODIES",
+    "BODY PROPERTIES": "BODIES",
+    "POINT LIST": "POINTS",
+    "POINT PROPERTIES": "POINTS",
+    "LINE LIST": "LINES",
+    "SOLVER OPTIONS": "OPTIONS",
+}
 LEFT_OUT = ("OUTPUTS", "OUTPUT", "NEED THIS LINE", "END")  # say what to print, no more
 ATTACHMENTS = {
     "fixed": ("FIXED", "FIX", "ANCHOR"),
@@ -118,7 +131,8 @@ class _Row:
     """A line of a deck, cut into words, that knows where it stands."""
 
     def __init__(self, number: int, section: str, text: str):
-        self.at, self.section, self.words = number, section, text.split()
+        self.at, self.section, self.text = number, section, text
+        self.words = text.split()
 
     def error(self, reason: str) -> ValueError:
         return ValueError(f"line {self.at} ({self.section}): {reason}")
@@ -163,7 +177,7 @@ def _rows(text: str) -> Iterator[_Row]:
     for number, line in enumerate(text.splitlines(), start=1):
         if re.match(r"\s*-{3}", line):
             section = re.sub(r"\s+", " ", line.strip().strip("-").strip()).upper()
-            section = {"POINT LIST": "POINTS", "LINE LIST": "LINES"}.get(section, section)
+            section = ALIASES.get(section, "" if "MOORDYN" in section else section)
             skip = 0 if section == "OPTIONS" else 2
         elif skip:
             skip -= 1
@@ -171,30 +185,29 @@ def _rows(text: str) -> Iterator[_Row]:
             yield _Row(number, section, line.split("#")[0])
 
 
-def _unsupported(rows: Sequence[_Row]) -> Iterator[tuple[str, str]]:
-    for row in rows:
-        words = [word.upper() for word in row.words]
-        if row.section not in (*SECTIONS, *LEFT_OUT):
-            yield "section", row.section
-        elif row.section == "LINE TYPES":
-            for word in row.words[1:]:
-                if not re.fullmatch(r"[-+.\deE]+", word):
-                    yield "curve", f"line type {row.words[0]} ({word})"
-        elif row.section in ("POINTS", "BODIES") and "TURBINE" in words[1]:
-            yield "turbine", f"{row.section.lower()} {row.words[0]}"
-        elif row.section == "LINES" and any(w.startswith("R") for w in words[2:4]):
-            yield "rod", f"line {row.words[0]}"
-        elif row.section == "OPTIONS" and len(words) > 1:
-            off = words[0] in ("0", "0.0", "NONE")
-            if words[1] in ("WAVEKIN", "CURRENTS") and not off:
-                yield "waves", row.words[1]
-            if words[1] in ("FRICCOEFF", "FRICTIONCOEFFICIENT") and not off:
-                yield "friction", row.words[1]
+def _unsupported(row: _Row) -> tuple[str, str] | None:
+    """Kind and name of what a row asks for and a deck of ours does not hold."""
+    words = [word.upper() for word in row.words]
+    if row.section not in (*SECTIONS, *LEFT_OUT):
+        return "section", row.section
+    if row.section == "LINE TYPES":
+        bent = [w for w in row.words[1:] if "|" in w or re.search("[a-df-z]", w.lower())]
+        return ("curve", f"line type {row.words[0]} ({bent[0]})") if bent else None
+    if row.section in ("POINTS", "BODIES") and "TURBINE" in row.text.upper():
+        return "turbine", f"{row.section.lower()} {row.words[0]}"
+    if row.section == "LINES" and any(w.startswith("R") for w in words[2:4]):
+        return "rod", f"line {row.words[0]}"
+    if row.section == "OPTIONS" and words[0] not in ("0", "0.0", "NONE"):
+        for kind, names in SWITCHES.items():
+            if words[1:2] and words[1] in names:
+                return kind, row.words[1]
+    return None
 
 
 def _line_type(row: _Row) -> LineType:
     row.need(10)
-    d, mass, EA, BA, *rest = (row.number(i) for i in range(1, 10))
+    curves = (row.numbers(i, 1, 2, 3) for i in range(1, 10))
+    d, mass, EA, BA, *rest = (curve[0] for curve in curves)
     if min(d, mass, EA) <= 0:
         raise row.error("diameter, mass and EA must be positive")
     damped = (BA, None) if BA >= 0 else (None, -BA)
@@ -240,17 +253,21 @@ def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
 
     **Arguments:**
 
-    - `ignore`: kinds of things to leave out, as the error names them.
+    - `ignore`: kinds of things to leave out, as the error names them; of a `curve` the
+      first number is kept.
     """
     many = isinstance(source, str) and "\n" in source
     text = source if many else Path(source).read_text()
     assert isinstance(text, str)
     rows = list(_rows(text))
-    refuse(_unsupported(rows), ignore, KINDS, "Deck")
+    faults = [_unsupported(row) for row in rows]
+    refuse([fault for fault in faults if fault], ignore, KINDS, "Deck")
     tables: dict[str, dict] = {name: {} for name in SECTIONS}
     options, numbers = {}, {}
     makers = {"LINE TYPES": _line_type, "BODIES": _body, "POINTS": _point, "LINES": _line}
-    for row in rows:
+    for row, fault in zip(rows, faults, strict=True):
+        if fault and fault[0] in ("rod", "turbine"):
+            continue
         if row.section in makers:
             found = makers[row.section](row)
             key = found.name if isinstance(found, LineType) else found.id

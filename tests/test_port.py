@@ -1,0 +1,177 @@
+"""Co-simulation: two systems that trade motions and loads act as one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import djdyn
+from djdyn.parts import FrameActuator, SpringDamper
+from djdyn.port import Port
+from djdyn.timefunctions import DeckMotion, GuidedMotion
+
+
+STIFFNESS, DAMPING, T1 = 40.0, 0.5, 1.0
+STILL = np.zeros((3, 6))
+
+
+def pendulum(name: str, mass: float, x: float) -> djdyn.Body:
+    at = djdyn.translation((x, 0.0, 0.0))
+    hinge = djdyn.Revolute((0, 1, 0))
+    return djdyn.Body(name, "world", hinge, mass, (0, 0, -1.0), np.eye(3) * 0.1, at)
+
+
+def bob(body: str) -> djdyn.Frame:
+    return djdyn.Frame("bob" if body == "left" else "tip", body, djdyn.translation((0, 0, -1.0)))
+
+
+SPRING = SpringDamper("bob", "tip", STIFFNESS, DAMPING, 1.0)
+START = {"left": 0.4}
+
+
+@pytest.fixture(scope="module")
+def whole():
+    bodies = (pendulum("left", 2.0, 0.0), pendulum("right", 3.0, 1.0))
+    machine = djdyn.Mechanism(bodies, (bob("left"), bob("right")))
+    system = djdyn.System(machine, {"spring": SPRING})
+    y0 = system.initial_state(q=START)
+    return djdyn.simulate(system, T1, y0, saveat=2).y.q[-1]
+
+
+@pytest.fixture(scope="module")
+def halves() -> tuple[djdyn.System, djdyn.System]:
+    """The left one feels a force; the right one has the spring, to a driven place."""
+    left = djdyn.System(
+        djdyn.Mechanism((pendulum("left", 2.0, 0.0),), (bob("left"),)),
+        {"pull": FrameActuator("bob", "wrench")},
+        {"wrench": np.zeros(6)},
+    )
+    joint = djdyn.Prescribed(GuidedMotion(STILL, STILL))
+    anchor = djdyn.Body("anchor", "world", joint, 0.0)
+    spring = SpringDamper("anchor", "tip", STIFFNESS, DAMPING, 1.0)
+    bodies = (anchor, pendulum("right", 3.0, 1.0))
+    machine = djdyn.Mechanism(bodies, (bob("right"),))
+    return left, djdyn.System(machine, {"spring": spring})
+
+
+def together(left: Port, right: Port, steps: int, q0=0.4):
+    """The left one steps first, with the last force; the right one follows its bob."""
+
+    def motion(pose, twist):
+        rows = jnp.stack([pose.p, twist[3:], jnp.zeros(3)])
+        return jnp.concatenate([rows, jnp.zeros((3, 3))], 1)
+
+    def turn(carry, _):
+        a, b, F = carry
+        a, seen = left.step(a, {"wrench": F})
+        b, felt = right.step(b, {"anchor": motion(seen["bob.pose"], seen["bob.twist"])})
+        return (a, b, jnp.concatenate([jnp.zeros(3), -felt["anchor.reaction"][3:]])), None
+
+    a = left.start(left.system.initial_state(q={"left": q0}))
+    seen, b = left.read(a), right.start()
+    rows = motion(seen["bob.pose"], seen["bob.twist"])
+    b = djdyn.port.PortState(b.t, b.y, b.inputs, {"anchor": rows}, b.ok)
+    F = jnp.concatenate([jnp.zeros(3), -right.read(b)["anchor.reaction"][3:]])
+    (a, b, _), _ = jax.lax.scan(turn, (a, b, F), None, steps)
+    return jnp.concatenate([a.y.q, b.y.q]), a.ok & b.ok
+
+
+def ports(halves, dt, **how):
+    left, right = halves
+    how = {"dt": dt, "hold": True, "solver": "rk4", "step": 0.005, **how}
+    return Port(left, ["bob.pose", "bob.twist"], **how), Port(
+        right, ["anchor.reaction"], **how
+    )
+
+
+def test_two_systems_act_as_one_and_the_error_falls_with_the_step(halves, whole):
+    errors = []
+    for dt in (0.04, 0.02, 0.01, 0.005):
+        run = jax.jit(lambda dt=dt: together(*ports(halves, dt), round(T1 / dt)))
+        q, ok = run()
+        assert ok
+        errors.append(float(jnp.max(jnp.abs(q - whole))))
+    assert errors[-1] < 2e-3
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(orders > 0.8), (errors, orders)
+
+
+def test_steps_have_gradients_and_batches(halves):
+    left, right = ports(halves, 0.05, adjoint="direct")
+    run = lambda q0: jnp.sum(jnp.cos(together(left, right, 4, q0)[0]))
+    q = jnp.array([0.3, 0.4])
+    found = jax.jit(jax.vmap(jax.grad(run)))(q)
+    up, down = (jax.jit(jax.vmap(run))(q + s * 1e-5) for s in (1, -1))
+    assert jnp.allclose(found, (up - down) / 2e-5, rtol=1e-6)
+
+    def massive(mass):
+        port = djdyn.put(left, {"system.left.mass": mass})
+        return together(port, right, 4)[0][0]
+
+    gradient = jax.jit(jax.grad(massive))(jnp.array(2.0))
+    moved = jax.jit(massive)
+    change = (moved(jnp.array(2.0 + 1e-4)) - moved(jnp.array(2.0 - 1e-4))) / 2e-4
+    assert jnp.allclose(gradient, change, rtol=1e-5)
+
+
+def test_a_guided_deck_equals_the_function_that_guides_it():
+    """Quintic pieces through a harmonic deck: order six of the macro step."""
+    deck = DeckMotion([0.1, 0.2, 0.3, 0.1, 0.2, 0.3], [1.0, 1.1, 1.2, 1.3, 1.4, 1.5])
+
+    def place(t):
+        return deck.mean + deck.amplitude * jnp.sin(deck.frequency * t + deck.phase)
+
+    rows = lambda t: jnp.stack([f(t) for f in (place, jax.jacfwd(place), jax.jacfwd(jax.jacfwd(place)))])
+
+    def hung(motion):
+        body = djdyn.Body("deck", "world", djdyn.Prescribed(motion), 5.0, I_BC=np.eye(3))
+        arm = djdyn.Revolute((0, 1, 0))
+        tool = djdyn.Body("arm", "deck", arm, 1.0, (0, 0, -0.5), np.eye(3) * 0.1)
+        return djdyn.System(djdyn.Mechanism((body, tool)))
+
+    true = djdyn.simulate(hung(deck), 1.0, saveat=2)
+    start = rows(jnp.array(0.0))
+    port = Port(
+        hung(GuidedMotion(start, start)), ["deck.reaction", "arm.q", "arm.pose"], dt=0.1
+    )
+
+    @jax.jit
+    def run():
+        times = 0.1 * jnp.arange(1.0, 11.0)
+        step = lambda s, t: port.step(s, {"deck": rows(t)})
+        return jax.lax.scan(step, port.start(), times)
+
+    state, seen = run()
+    assert jnp.allclose(state.y.q, true.y.q[-1], atol=1e-7)
+    assert jnp.allclose(seen["arm.q"][-1], true.y.q[-1, 0], atol=1e-7)
+    assert jnp.allclose(seen["deck.reaction"][-1], true.reaction("deck")[-1], atol=1e-4)
+
+
+def test_inputs_are_lines_or_held(halves):
+    """A force that grows to 6 N over a step: the impulse is a half or all of it."""
+    body = djdyn.Body("mass", "world", djdyn.Prismatic((1, 0, 0)), 2.0)
+    parts = {"push": FrameActuator("mass", "wrench")}
+    system = djdyn.System(djdyn.Mechanism((body,)), parts, {"wrench": np.zeros(6)})
+    for hold, speed in ((False, 0.15), (True, 0.3)):
+        port = Port(system, ["mass.v"], dt=0.1, hold=hold)
+        state, seen = port.step(port.start(), {"wrench": [0, 0, 0, 6.0, 0, 0]})
+        assert jnp.allclose(seen["mass.v"], speed)
+        state, seen = port.step(state)  # what is not given stays
+        assert jnp.allclose(seen["mass.v"], speed + 0.3)
+        assert jnp.allclose(state.t, 0.2)
+
+
+def test_what_is_wrong_is_said(halves):
+    left, right = halves
+    with pytest.raises(ValueError, match=r"unknown output 'bob.force'; there are frame"):
+        Port(left, ["bob.force"], dt=0.1)
+    with pytest.raises(ValueError, match="macro step dt must be positive"):
+        Port(left, dt=0.0)
+    port = Port(right, dt=0.1)
+    with pytest.raises(ValueError, match="nothing comes in as 'wrench'; there are anchor"):
+        port.step(port.start(), {"wrench": np.zeros(6)})
+    with pytest.raises(ValueError, match=r"'anchor' has shape \(6,\), expected \(3, 6\)"):
+        port.step(port.start(), {"anchor": np.zeros(6)})
+    with pytest.raises(RuntimeError, match=r"the step from t = 0 s was not solved"):
+        tight = Port(right, dt=0.1, rtol=1e-15, atol=1e-18, max_steps=3)
+        tight.step(tight.start())
