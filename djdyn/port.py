@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool
 
+from . import steps
 from ._types import Number, Numbers, Scalar, known
 from .field import Field
 from .joints import Prescribed
@@ -56,12 +57,13 @@ class Port(eqx.Module):
     What comes out, by name, are signals, `frame.pose`, `frame.twist` and
     `joint.reaction`, at the end of the step.
 
-    A step is a pure function, compiled once: it can be scanned, batched with `vmap`, and
-    differentiated with respect to the state, to what comes in, and to the system.
+    A step is a pure function, compiled once: it can be scanned, batched with `vmap`,
+    and differentiated with respect to the state, to what comes in, and to the system.
 
     **Arguments:**
 
     - `dt`: the macro step; the solver's own steps inside are `step` long, or adaptive.
+      Fixed steps differentiate in both modes; adaptive ones as `adjoint` says.
     """
 
     system: System
@@ -97,9 +99,7 @@ class Port(eqx.Module):
         )
         eqx.filter_eval_shape(lambda port: port._read(port.start()), self)
 
-    def start(
-        self, initial_state: State | None = None, t0: Numbers = 0.0
-    ) -> PortState:
+    def start(self, initial_state: State | None = None, t0: Numbers = 0.0) -> PortState:
         """The state to step from; inputs and motions are the system's own."""
         y0 = self.system.initial_state() if initial_state is None else initial_state
         check_state(self.system, y0)
@@ -189,14 +189,35 @@ def _step(
     inputs = {k: given.get(k, x) for k, x in state.inputs.items()}
     motions = {k: given.get(k, x) for k, x in state.motions.items()}
     t, dt = state.t, jnp.asarray(port.dt, state.t.dtype)
-    line = lambda k: _Line(t, dt, inputs[k] if port.hold else state.inputs[k], inputs[k])
+    line = lambda k: _Line(
+        t, dt, inputs[k] if port.hold else state.inputs[k], inputs[k]
+    )
     flat, unravel = ravel_pytree((state.y, jnp.zeros(0)))
     system = port._moving(state, motions)
     field = Field(system, {k: line(k) for k in inputs}, {}, unravel, False)
-    end, done, _ = advance(field, flat, t, t + dt, port.dt, port.integrator, None)
+    end, done = _advance(field, flat, t, port.dt, port.integrator)
     ok = state.ok & done
     y, _ = unravel(jnp.where(ok, end, flat))
     after = PortState(t + dt, y, inputs, motions, ok)
     # A motion keeps its curve to the very end: rates there are those of this piece.
     now = system.at(after.t, y, inputs)
     return after, {name: _output(now, name) for name in port.outputs}
+
+
+def _advance(
+    field: Field, flat: Array, t: Scalar, span: float, how: Integrator
+) -> tuple[Array, Array]:
+    """The state `span` later: by a plain loop if steps are fixed, else by diffrax."""
+    if how.dt is None or how.solver not in steps.METHODS:
+        end, done, _ = advance(field, flat, t, t + span, span, how, None)
+        return end, done
+    clock = steps.Clock(0.0, span, how.dt)
+    h = jnp.asarray(clock.dt, flat.dtype)
+
+    def turn(flat: Array, k: Array) -> tuple[Array, None]:
+        return steps.one_step(
+            field, how.solver, t + clock.at(k, t.dtype), flat, h
+        ), None
+
+    end, _ = jax.lax.scan(turn, flat, jnp.arange(clock.steps))
+    return end, jnp.all(jnp.isfinite(end))

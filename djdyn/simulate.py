@@ -218,11 +218,9 @@ def solve(
 
 
 def advance(field: Field, flat, t0, t1, length: float, integrator: Integrator, jumps):
-    """State at `t1`, whether it was reached, and steps; `length` is that of the span."""
+    """State at `t1`, whether it was reached, and steps; the span is `length` long."""
     steps, saves = integrator.steps(0.0, length), dfx.SaveAt(t1=True)
-    sol = integrator.run(
-        _vector_field, t0, t1, flat, field, saves, steps, jumps, False
-    )
+    sol = integrator.run(_vector_field, t0, t1, flat, field, saves, steps, jumps, False)
     (end,), (t_end,) = sol.ys, sol.ts  # pyright: ignore
     done = integrator.done(sol.result, t_end, t1) & jnp.all(jnp.isfinite(end))
     return end, done, sol.stats["num_steps"]

@@ -52,7 +52,9 @@ def deck(types: list, points: list, lines: list, **options: Any) -> str:
     for section, heads in HEADS.items():
         text += [f"---------------------- {section} ----------------------", *heads]
         text += [" ".join(map(str, row)) for row in rows[section]]
-    return "\n".join([*text, "---------------------- need this line ----------------", ""])
+    return "\n".join(
+        [*text, "---------------------- need this line ----------------", ""]
+    )
 
 
 def heave_deck(segments: int, dtM: float) -> str:
@@ -120,7 +122,9 @@ class Run:
 
     t: np.ndarray
     tension: np.ndarray  # N, of the segment at the fairlead
-    force: np.ndarray  # N, of the line on the fairlead, half a segment's weight included
+    force: (
+        np.ndarray
+    )  # N, of the line on the fairlead, half a segment's weight included
     positions: np.ndarray  # m, [time, point, axis]
     wall: float
 
@@ -144,7 +148,9 @@ def run_moordyn(
         file.write_text(text)
         system = moordyn.Create(str(file))
         if system is None:
-            raise ValueError("MoorDyn does not take the deck; it says why on its console")
+            raise ValueError(
+                "MoorDyn does not take the deck; it says why on its console"
+            )
         try:
             return _stepped(moordyn, system, t1, dt, motion or (lambda t: (0.0, 0.0)))
         finally:
@@ -168,13 +174,15 @@ def _quiet() -> Iterator[None]:
 def _stepped(moordyn: Any, system: Any, t1: float, dt: float, motion: Callable) -> Run:
     count = moordyn.GetNumberPoints(system)
     points = [moordyn.GetPoint(system, i + 1) for i in range(count)]
-    coupled = [p for p in points if moordyn.GetPointType(p) == moordyn.POINT_TYPE_COUPLED]
-    place = np.array(moordyn.GetPointPos(coupled[0]))
+    coupled = [
+        p for p in points if moordyn.GetPointType(p) == moordyn.POINT_TYPE_COUPLED
+    ]
+    place = [float(x) for x in moordyn.GetPointPos(coupled[0])]
     line = moordyn.GetLine(system, 1)
 
     def driven(t: float) -> tuple[list[float], list[float]]:
         z, climb = motion(t)
-        return (place + [0.0, 0.0, z]).tolist(), [0.0, 0.0, climb]
+        return [*place[:2], place[2] + z], [0.0, 0.0, climb]
 
     if moordyn.Init(system, *driven(0.0)) != 0:
         raise RuntimeError("MoorDyn found no start for the deck")

@@ -72,7 +72,9 @@ def test_munks_moment_in_still_water():
 def test_a_profile_is_linear_between_its_heights_and_constant_beyond():
     heights, speeds = [-50.0, -20.0, 0.0], [[0.1, 0, 0], [0.4, 0.2, 0], [1.0, 0, 0]]
     fluid = Fluid(heights=heights, currents=speeds, corner=0.5)
-    at = jax.jit(jax.vmap(lambda z: fluid.velocity(z * jnp.array([0.0, 0, 1]), jnp.zeros(()))))
+    at = jax.jit(
+        jax.vmap(lambda z: fluid.velocity(z * jnp.array([0.0, 0, 1]), jnp.zeros(())))
+    )
     z = np.array([-99.0, -50.6, -40.0, -20.6, -19.0, -7.0, -0.6, 3.0])
     for axis in range(2):
         wanted = np.interp(z, heights, np.array(speeds)[:, axis])
@@ -126,7 +128,9 @@ def test_books_and_gradients_at_the_surface_and_at_rest():
 
 
 def test_bad_fluids_are_refused():
-    with pytest.raises(ValueError, match="heights of a current's profile must increase"):
+    with pytest.raises(
+        ValueError, match="heights of a current's profile must increase"
+    ):
         Fluid(heights=[0.0, -1.0], currents=np.zeros((2, 3)))
     with pytest.raises(ValueError, match="one velocity of three components a height"):
         Fluid(currents=[1.0, 0.0, 0.0])

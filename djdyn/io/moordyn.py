@@ -145,7 +145,9 @@ class _Row:
         except ValueError:
             raise self.error(f"expected a number, got {word!r}") from None
         if len(values) not in counts or not all(map(math.isfinite, values)):
-            raise self.error(f"expected {' or '.join(map(str, counts))} numbers: {word!r}")
+            raise self.error(
+                f"expected {' or '.join(map(str, counts))} numbers: {word!r}"
+            )
         return values
 
     def number(self, column: int) -> float:
@@ -191,7 +193,9 @@ def _unsupported(row: _Row) -> tuple[str, str] | None:
     if row.section not in (*SECTIONS, *LEFT_OUT):
         return "section", row.section
     if row.section == "LINE TYPES":
-        bent = [w for w in row.words[1:] if "|" in w or re.search("[a-df-z]", w.lower())]
+        bent = [
+            w for w in row.words[1:] if "|" in w or re.search("[a-df-z]", w.lower())
+        ]
         return ("curve", f"line type {row.words[0]} ({bent[0]})") if bent else None
     if row.section in ("POINTS", "BODIES") and "TURBINE" in row.text.upper():
         return "turbine", f"{row.section.lower()} {row.words[0]}"
@@ -264,7 +268,12 @@ def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
     refuse([fault for fault in faults if fault], ignore, KINDS, "Deck")
     tables: dict[str, dict] = {name: {} for name in SECTIONS}
     options, numbers = {}, {}
-    makers = {"LINE TYPES": _line_type, "BODIES": _body, "POINTS": _point, "LINES": _line}
+    makers = {
+        "LINE TYPES": _line_type,
+        "BODIES": _body,
+        "POINTS": _point,
+        "LINES": _line,
+    }
     for row, fault in zip(rows, faults, strict=True):
         if fault and fault[0] in ("rod", "turbine"):
             continue

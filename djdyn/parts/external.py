@@ -45,7 +45,9 @@ class ExternalWrench(AbstractDrive):
         self, t: Scalar, state: Any, world: World, signals: Signals
     ) -> Response:
         del signals
-        return Response(state, (_load(world, self.frame, self.wrench(t), self.follows),))
+        return Response(
+            state, (_load(world, self.frame, self.wrench(t), self.follows),)
+        )
 
 
 class FrameActuator(AbstractDrive):
