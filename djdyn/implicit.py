@@ -32,25 +32,30 @@ from .system import Instant, State
 
 
 GAMMA = 1 - 1 / math.sqrt(2)  # the smaller root, with the smaller errors
-Solve = Callable[[Array], Array]
+HELD = 1e-6  # of what a line weighs, over what holds it from outside
+Solve = Callable[[Array, float], Array]
 Rows = Float[Array, "nodes 3"]
 
 
 def ros2(field: Field, t: Scalar, y: Array, h: Scalar) -> Array:
     """One step from `y` at time `t`."""
     solve = _solver(field, t, y, GAMMA * h)
-    k1 = solve(field(t, y))
-    k2 = solve(field(t + h, y + h * k1) - 2 * k1)
+    k1 = solve(field(t, y), 1.0)
+    k2 = solve(field(t + h, y + h * k1) - 2 * k1, -1.0)
     return y + h * (1.5 * k1 + 0.5 * k2)
 
 
 def _solver(field: Field, t: Scalar, y: Array, h: Scalar) -> Solve:
+    """Solves with $W$; time is one more state, whose share in $k$ is given too."""
     parts = field.system.parts
     lines = [k for k, part in parts.items() if isinstance(part, AbstractLinePart)]
     if not lines:
-        A = jax.jacfwd(lambda y: field(t, y))(y)
-        factors = eliminate(jnp.eye(len(y), dtype=y.dtype) - h * A)
-        return lambda b: substitute(factors, b)
+        one = jnp.ones_like(t)
+        f_t = jax.jvp(lambda t: field(t, y), (t,), (one,))[1]
+        factors = eliminate(
+            jnp.eye(len(y), dtype=y.dtype) - h * jax.jacfwd(field, 1)(t, y)
+        )
+        return lambda b, clock: substitute(factors, b + clock * h * f_t)
     state, _ = field.unravel(y)
     now = field.system.at(t, state, field.input_values(t), field.held)
     chains = {}
@@ -60,11 +65,11 @@ def _solver(field: Field, t: Scalar, y: Array, h: Scalar) -> Solve:
         chain = part.chain(t, state.parts[k], now.world, now.signals, h)
         chains[k] = _Hung(now, chain, h)
 
-    def solve(flat: Array) -> Array:
+    def solve(flat: Array, clock: float) -> Array:
         b, work = field.unravel(flat)
         v, states = b.v, dict(b.parts)
         for k, hung in chains.items():
-            states[k], more = hung.solve(b, b.parts[k])
+            states[k], more = hung.solve(b, b.parts[k], clock)
             v = v + more
         q = b.q + h * now.world.mechanism.q_dot(state.q, v)
         return ravel_pytree((State(q, v, states), work))[0]
@@ -108,40 +113,49 @@ class _Hung:
     def __init__(self, now: Instant, chain: Chain, h: Scalar):
         self.now, self.chain, self.h = now, chain, h
         world, mass = now.laden, chain.mass
-        invert = dynamics.mass_solver(world)
-        self.ends: dict[int, tuple[Callable, Array, Mat3]] = {}
-        least = 1e-6 / jnp.sum(mass[:, 0, 0])
-        for node, place in chain.held.items():
-            if place is None:
-                continue
-            body, p = place
-            push = lambda f, body=body, p=p: _pushed(world, body, p, f)
-            eye = jnp.eye(3, dtype=mass.dtype)
-            yields = jnp.stack([invert(push(e)) for e in eye])  # M^-1 J^T
-            moves = jnp.stack([_moved(world, body, p, row) for row in yields])
-            shown = _inverse(moves + least * eye)
-            self.ends[node] = (lambda v, b=body, p=p: _moved(world, b, p, v), yields, shown)
+        invert, eye = dynamics.mass_solver(world), jnp.eye(3, dtype=mass.dtype)
+        total = jnp.sum(mass[:, 0, 0])
+        self.ends: dict[int, tuple[Array, Mat3]] = {}  # M^-1 J^T, and the mass shown
+        for node, (body, p, _) in chain.held.items():
+            shown, yields = total / HELD * eye, jnp.zeros((3, len(world.v)), p.dtype)
+            if body is not None and len(world.v):
+                yields = jnp.stack([invert(_pushed(world, body, p, e)) for e in eye])
+                moves = jnp.stack([_moved(world, body, p, row) for row in yields])
+                shown = _inverse(moves + HELD / total * eye)
+            self.ends[node] = yields, shown
             mass = mass.at[node].set(shown)
         self.mass = mass
         self.factors = _factor(mass, chain, h)
 
-    def solve(self, b: State, own: dict) -> tuple[dict, Array]:
+    def solve(self, b: State, own: dict, clock: float) -> tuple[dict, Array]:
         """The line's own states, and what is to be added to the mechanism's speeds."""
         chain, h = self.chain, self.h
         r, v = chain.pad(own["r"]), chain.pad(own["v"])
-        for node, (moved, _, _) in self.ends.items():
-            r = r.at[node].set(_carried(self.now, chain, node, b.q))
-            v = v.at[node].set(moved(b.v))
-        pull = jnp.einsum("eij,ej->ei", chain.stiffness, r[1:] - r[:-1])
+        for node in self.ends:
+            r_end, v_end = self._carried(node, b, clock)
+            r, v = r.at[node].set(r_end), v.at[node].set(v_end)
+        stretch = r[1:] - r[:-1]
+        if "paid" in own:
+            stretch = stretch - jnp.sum(own["paid"]) * chain.fed
+        pull = jnp.einsum("eij,ej->ei", chain.stiffness, stretch)
         zero = jnp.zeros_like(pull[:1])
         pull = jnp.concatenate([pull, zero]) - jnp.concatenate([zero, pull])
-        rhs = jnp.einsum("nij,nj->ni", self.mass, v) + h * pull
-        x = _substitute(self.factors, rhs * chain.moves[:, None])
+        x = _substitute(
+            self.factors, jnp.einsum("nij,nj->ni", self.mass, v) + h * pull
+        )
         more = jnp.zeros_like(b.v)
-        for node, (_, yields, shown) in self.ends.items():
+        for node, (yields, shown) in self.ends.items():
             more = more + (shown @ (x[node] - v[node])) @ yields
         free = chain.free
         return {**own, "r": own["r"] + h * x[free], "v": x[free]}, more
+
+    def _carried(self, node: int, b: State, clock: float) -> tuple[Vec3, Vec3]:
+        """How an end moves and speeds up with rates of the mechanism and of time."""
+        world, y, end = self.now.world, self.now.y, self.chain.held[node][2]
+        place = lambda q, v, t: end(t, look(world.mechanism, q, v, t))
+        t = world.t.astype(y.q.dtype)
+        one = jnp.full_like(t, clock)
+        return jax.jvp(place, (y.q, y.v, t), (b.q, b.v, one))[1]
 
 
 def _pushed(world: World, body: str, p: Vec3, f: Vec3) -> Array:
@@ -159,21 +173,13 @@ def _moved(world: World, body: str, p: Vec3, v: Array) -> Vec3:
     return V[3:] + cross(V[:3], p - world.X_WB.p[b])
 
 
-def _carried(now: Instant, chain: Chain, node: int, q: Array) -> Vec3:
-    """How an end moves with a rate of the coordinates."""
-    mechanism = now.world.mechanism
-    place = lambda x: chain.places[node](look(mechanism, x, now.y.v, now.world.t))
-    return jax.jvp(place, (now.y.q,), (q,))[1]
-
-
 Factors = tuple[Array, Array, Array]
 
 
 def _factor(mass: Float[Array, "nodes 3 3"], chain: Chain, h: Scalar) -> Factors:
     r"""Of the block-tridiagonal $M + hD + h^2K$, from the first node to the last."""
     S = h * chain.damping + h**2 * chain.stiffness
-    live = chain.moves[1:] * chain.moves[:-1]
-    off = -live[:, None, None] * S
+    off = -S
     zero = jnp.zeros_like(S[:1])
     diagonal = mass + jnp.concatenate([S, zero]) + jnp.concatenate([zero, S])
     before, after = (jnp.concatenate(x) for x in ((zero, off), (off, zero)))

@@ -171,17 +171,17 @@ class AbstractPlacedPart(AbstractPart):
 class Chain(eqx.Module):
     r"""What is stiff in a line: masses in a row, with springs and dampers between them.
 
-    `moves` is zero for nodes that are held from outside the system. `held` gives, for
-    end nodes 0 and -1 on bodies, the body and the point, and `places` the point as a
-    function of the world. `free` are the nodes whose states are the part's `r` and `v`.
+    `fed` is how a spring grows with what winches have paid out. `held` gives, for end
+    nodes 0 and -1 that are held, the body or None, the point, and point and velocity as
+    a function of time and world. `free` are the nodes whose states are the part's `r`
+    and `v`.
     """
 
     mass: Float[Array, "nodes 3 3"]
     stiffness: Float[Array, "elements 3 3"]
     damping: Float[Array, "elements 3 3"]
-    moves: Float[Array, " nodes"]
-    held: dict[int, tuple[str, Vec3]]
-    places: dict[int, Callable[[World], Vec3]]
+    fed: Float[Array, "elements 3"]
+    held: dict[int, tuple[str | None, Vec3, Callable[[Scalar, World], Any]]]
     free: slice = eqx.field(static=True)
 
     def pad(self, rows: Float[Array, "free 3"]) -> Float[Array, "nodes 3"]:

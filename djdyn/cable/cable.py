@@ -13,6 +13,7 @@ potential $V(r, L)$. So line enters at the drums and nowhere else, momentum move
 the line with it, and the books of energy and momentum close.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -61,6 +62,17 @@ class PointForce(eqx.Module):
 
 def _fractions(mesh: Any) -> tuple[float, ...]:
     return graded(mesh) if isinstance(mesh, int) else tuple(float(x) for x in mesh)
+
+
+def _motion(end: AbstractEnd) -> Callable[[Scalar, World], tuple[Vec3, Vec3]]:
+    """Point and velocity of an end that is held."""
+
+    def motion(t: Scalar, world: World) -> tuple[Vec3, Vec3]:
+        place = end.place(t, world)
+        assert place is not None
+        return place.p, place.v
+
+    return motion
 
 
 class Cable(AbstractLinePart):
@@ -266,7 +278,8 @@ class Cable(AbstractLinePart):
         size = norm(chord)[:, None]
         along = chord / jnp.where(size > 0, size, 1.0)
         lengths = line.length * jnp.asarray(mesh.h, line.r.dtype)
-        ahead = jnp.maximum(line.measures.strain, line.measures.strain + h * line.rate.strain)
+        strain = line.measures.strain
+        ahead = jnp.maximum(strain, strain + h * line.rate.strain)
         stiff = rope.EA * jnp.maximum(rope.tangent(ahead[1:]), rope.tangent(ahead[:-1]))
         pull = jnp.maximum((line.tension[1:] + line.tension[:-1]) / 2, 0.0)
         lost = rope.damping(mesh, self.length)
@@ -274,21 +287,14 @@ class Cable(AbstractLinePart):
         Q = jnp.eye(3, dtype=P.dtype)[None] - P
         over = lambda x: (STIFFER * x / lengths)[:, None, None]
         bend = BENDING / lengths**2
-        places = {
-            node: (lambda w, end=end: end.place(t, w).p)
-            for node, end in zip((0, -1), self.ends, strict=True)
-        }
-        held = {n: (p.body, p.p) for n, p in line.held() if p.body is not None}
-        moves = np.ones(len(self.mesh))
-        for node, place in line.held():
-            moves[node] = float(place.body is not None)
+        held = {n: (p.body, p.p, _motion(self.ends[n])) for n, p in line.held()}
         return Chain(
             line.mass,
             over(stiff) * P + over(pull + rope.EI * bend) * Q,
-            over(lost * jnp.ones_like(lengths)) * P + over(rope.bending_damping * bend) * Q,
-            jnp.asarray(moves, line.r.dtype),
+            over(lost * jnp.ones_like(lengths)) * P
+            + over(rope.bending_damping * bend) * Q,
+            along * jnp.asarray(mesh.h, line.r.dtype)[:, None],
             held,
-            places,
             self.free,
         )
 
