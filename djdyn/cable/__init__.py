@@ -10,3 +10,4 @@ from .ends import (
 )
 from .mesh import graded as graded
 from .rope import Rope as Rope
+from .sheave import Sheave as Sheave

@@ -74,8 +74,10 @@ class Cable(AbstractPlacedPart):
     - `lumping`: `"spline"` gives nodes the integrals of their splines, `"half"` half of
       each neighbouring element.
 
-    Outputs: `length`, `payout` (rate of both winches), and the tensions `tail_tension`
-    and `head_tension`, the force in the line where it is held.
+    Outputs: `length`, `payout` (rate of both winches), the tensions `tail_tension` and
+    `head_tension`, which are the forces in the line where it is held (the inertia of
+    the end node is left out where the speeds of a body accelerate it: `end_loads` has
+    it), and `head_slope`, along the line.
     """
 
     rope: Rope
@@ -170,7 +172,7 @@ class Cable(AbstractPlacedPart):
     def trouble(self, state: dict[str, Array]) -> str:
         """Why a simulation stopped in this state, if the line knows."""
         length, least = float(self._length(state)), float(self._least())
-        if length > least * (1 + 1e-6):
+        if not self._pays or length > 1.02 * least:
             return ""
         return f"only {length:.4g} m of line are out, the least is {least:.4g} m"
 
@@ -188,10 +190,27 @@ class Cable(AbstractPlacedPart):
 
     def rates(self, signals: Signals) -> Float[Array, "2"]:
         """At which the winches at tail and head feed line."""
-        zero = jnp.zeros(())
-        return jnp.stack(
-            [signals[end.payout] if end.payout else zero for end in self.ends]
-        )
+        rates = [jnp.zeros(()), jnp.zeros(())]
+        for i, end in enumerate(self.ends):
+            if end.payout:
+                rate = signals[end.payout.removeprefix("-")].reshape(())
+                rates[i] = -rate if end.payout.startswith("-") else rate
+        return jnp.stack(rates)
+
+    def stable_step(self) -> Scalar:
+        """About the longest step that keeps explicit Runge-Kutta methods stable, s.
+
+        By the highest waves that the mesh carries, in stretch and in bending, and by
+        internal damping.
+        """
+        h = self.length * float(np.min(self.spline.h))
+        mass, rope = self.rope.linear_density, self.rope
+        stretch = 4 * rope.EA / (mass * h**2)  # squares of frequencies
+        bend = np.pi**4 * rope.EI / (mass * h**4)
+        fast = jnp.sqrt(2 * (stretch + bend))
+        slow = rope.damping(self.spline, self.length) / rope.EA * stretch * 2
+        slow = slow + rope.bending_damping * np.pi**4 / (mass * h**4) * 2
+        return 2.5 / (fast + slow)
 
     # The contract -------------------------------------------------------------------
 
@@ -219,6 +238,7 @@ class Cable(AbstractPlacedPart):
             "payout": jnp.sum(line.rates),
             "tail_tension": norm(ends[0]),
             "head_tension": norm(ends[1]),
+            "head_slope": line.measures.slope[-1],
         }
         return Response(rate, tuple(loads), outputs, tuple(inertias))
 

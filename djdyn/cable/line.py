@@ -212,7 +212,7 @@ class Line(eqx.Module):
         }
 
 
-def _filled(inner: Nodes, ends: list[Vec3 | None]) -> Nodes:
+def _filled(inner: Float[Array, "free 3"], ends: list[Vec3 | None]) -> Nodes:
     rows = [inner]
     rows = rows if ends[0] is None else [ends[0][None], *rows]
     rows = rows if ends[1] is None else [*rows, ends[1][None]]

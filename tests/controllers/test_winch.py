@@ -21,7 +21,9 @@ SAMPLE = {"kp": 0.1, "kd": 0.01, "ki": 1e-4}  # the source's winch
 SWING = 2 * np.pi / 5
 
 
-def hoist(parts, mass=204.536, damping=1e2, deck=0.0) -> tuple[djdyn.System, djdyn.State]:
+def hoist(
+    parts, mass=204.536, damping=1e2, deck=0.0
+) -> tuple[djdyn.System, djdyn.State]:
     """A payload under a deck that may heave, at rest."""
     motion = Heave(deck) if callable(deck) else Heave(Harmonic(deck, 2 * np.pi / 8))
     bodies = (
@@ -59,7 +61,9 @@ def test_velocity_mode_moves_the_payload():
     system, y0 = hoist(parts, 200.0, 0.0)
     found = run(system, y0, 20.0, saveat=4001)
     assert jnp.allclose(jnp.max(jnp.abs(found.v("load"))), 1.110, atol=0.015)
-    assert jnp.max(jnp.abs(found.signal("winch.rate") - jnp.sin(SWING * found.t))) < 0.03
+    assert (
+        jnp.max(jnp.abs(found.signal("winch.rate") - jnp.sin(SWING * found.t))) < 0.03
+    )
 
 
 @pytest.mark.validation
@@ -179,7 +183,10 @@ def test_the_drive_has_a_gradient_at_its_set_point_and_its_corners():
 
     rates = jnp.array([1.0, 1.0 - 3 / 50, 1.0 + 3 / 50, 0.0, 2.0])
     found = jax.jit(jax.vmap(jax.value_and_grad(acceleration)))(rates)
-    wanted = (jnp.array([0.0, 2.9975, -2.9975, 3, -3]), jnp.array([-50, -25, -25, 0, 0.0]))
+    wanted = (
+        jnp.array([0.0, 2.9975, -2.9975, 3, -3]),
+        jnp.array([-50, -25, -25, 0, 0.0]),
+    )
     assert jnp.allclose(found[0], wanted[0], atol=1e-9)
     assert jnp.allclose(found[1], wanted[1], atol=1e-6)
 
@@ -187,7 +194,9 @@ def test_the_drive_has_a_gradient_at_its_set_point_and_its_corners():
 def test_bad_winches_are_refused():
     with pytest.raises(ValueError, match=r"acceleration must be above 0 m/s\^2"):
         Winch("order.value", acceleration=-1.0)
-    with pytest.raises(ValueError, match=r"'order.value' has shape \(2,\), expected one"):
+    with pytest.raises(
+        ValueError, match=r"'order.value' has shape \(2,\), expected one"
+    ):
         hoist({"order": Reference([1.0, 2.0]), "winch": Winch("order.value")})
     with pytest.raises(ValueError, match="unknown signal 'pid.u'"):
         hoist({"winch": Winch("pid.u")})
