@@ -65,6 +65,6 @@ class Sheave(AbstractPart):
         return self._forces(state, signals)[1] * state["rate"]
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
-        """What the tensions do: the winch powers that the two cables book, taken back."""
+        """What the tensions do: the winch powers of the two cables, taken back."""
         del t, world
         return self._forces(state, signals)[0] * state["rate"]
