@@ -23,37 +23,16 @@ from jaxtyping import Array, Float
 
 from .._smooth import norm
 from .._types import Scalar, Vec3, known
-from .._units import check_values, optional, si
+from .._units import optional, si
 from ..fluid import Fluid
 from ..kinematics import World
 from ..part import AbstractPlacedPart, Inertia, Load, Response, Signals
-from ..parts.external import as_time_function
 from ..system import Instant
+from .attached import PointForce, PointMass
 from .ends import AbstractEnd, ClampedEnd, FreeEnd
 from .line import Line
 from .mesh import Mesh, graded
 from .rope import Rope
-
-
-class PointMass(eqx.Module):
-    """A mass on the line, `position` from its tail before any is paid out there."""
-
-    position: Scalar = eqx.field(converter=si("m", at_least=0.0))
-    mass: Scalar = eqx.field(converter=si("kg", at_least=0.0))
-    volume: Scalar = eqx.field(converter=si("m^3", at_least=0.0), default=0.0)
-
-    def __check_init__(self):
-        check_values(self)
-
-
-class PointForce(eqx.Module):
-    """A force on the line, a function of time, at a `position` as of a mass."""
-
-    position: Scalar = eqx.field(converter=si("m", at_least=0.0))
-    force: Any = eqx.field(converter=as_time_function)
-
-    def __check_init__(self):
-        check_values(self)
 
 
 def _fractions(mesh: Any) -> tuple[float, ...]:
@@ -135,11 +114,11 @@ class Cable(AbstractPlacedPart):
         return slice(0 if tail else 1, len(self.mesh) - (0 if head else 1))
 
     @property
-    def _pays(self) -> bool:
+    def pays(self) -> bool:
         return any(end.payout for end in self.ends)
 
     @property
-    def _twists(self) -> bool:
+    def twists(self) -> bool:
         return all(self.spline.clamped)
 
     # States -------------------------------------------------------------------------
@@ -147,9 +126,9 @@ class Cable(AbstractPlacedPart):
     def initial_state(self) -> dict[str, Array]:
         n = self.free.stop - self.free.start
         state = {"r": jnp.zeros((n, 3)), "v": jnp.zeros((n, 3))}
-        if self._pays:
+        if self.pays:
             state["paid"] = jnp.zeros(2)
-        return state | ({"twist": jnp.zeros(())} if self._twists else {})
+        return state | ({"twist": jnp.zeros(())} if self.twists else {})
 
     @eqx.filter_jit
     def start(self, world: World) -> dict[str, Array]:
@@ -162,8 +141,11 @@ class Cable(AbstractPlacedPart):
         head = tail + self.length * down if head is None else head  # pyright: ignore
         tail = head + self.length * down if tail is None else tail
         chord = norm(head - tail)
-        surplus = jnp.maximum(self.length - chord, 0.0)
-        sag = jnp.sqrt(0.375 * surplus * (self.length + chord / 3))
+        surplus = self.length - chord
+        square = jnp.where(
+            surplus > 0, 0.375 * surplus * (self.length + chord / 3), 1.0
+        )
+        sag = jnp.where(surplus > 0, jnp.sqrt(square), 0.0)
         x = jnp.asarray(self.mesh, down.dtype)[:, None]
         r = tail[None] + x * (head - tail)[None] + 4 * sag * x * (1 - x) * down[None]
         still = jax.tree.map(jnp.zeros_like, self.initial_state())
@@ -171,16 +153,16 @@ class Cable(AbstractPlacedPart):
 
     def trouble(self, state: dict[str, Array]) -> str:
         """Why a simulation stopped in this state, if the line knows."""
-        length, least = float(self._length(state)), float(self._least())
-        if not self._pays or length > 1.02 * least:
+        length, least = float(self.length_out(state)), float(self._least())
+        if not self.pays or length > 1.02 * least:
             return ""
         return f"only {length:.4g} m of line are out, the least is {least:.4g} m"
 
     def _least(self) -> Scalar:
         return self.length / 100 if self.min_length is None else self.min_length
 
-    def _length(self, state: dict[str, Array]) -> Scalar:
-        return self.length + jnp.sum(state["paid"]) if self._pays else self.length
+    def length_out(self, state: dict[str, Array]) -> Scalar:
+        return self.length + jnp.sum(state["paid"]) if self.pays else self.length
 
     def look(
         self, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
@@ -221,14 +203,14 @@ class Cable(AbstractPlacedPart):
         loads, inertias = [], []
         for node, place in line.held():
             if place.body is not None:
-                f, tau = line.load[node], line.torque[0 if node == 0 else 1]
+                f, tau = line.load[node], line.torque[node]
                 loads.append(Load(place.body, "world", place.p, f, tau))
                 inertias.append(Inertia(place.body, place.p, line.mass[node]))
         rate = {"r": line.r_dot[self.free], "v": line.accelerations()[self.free]}
-        if self._pays:
+        if self.pays:
             enough = line.length > self._least()
             rate["paid"] = jnp.where(enough, line.rates, jnp.inf)
-        if self._twists:
+        if self.twists:
             rate["twist"] = line.rate.twist
         ends = [jnp.zeros_like(line.load[0]), jnp.zeros_like(line.load[0])]
         for node, place in line.held():
@@ -261,7 +243,7 @@ class Cable(AbstractPlacedPart):
     ) -> Scalar:
         """Of winches, driven ends, forces from outside and the current."""
         line = self.look(t, state, world, self.rates(signals))
-        power = line.winch_power() if self._pays else jnp.zeros(())
+        power = line.winch_power() if self.pays else jnp.zeros(())
         power += jnp.sum(line.pushes * line.motion.points)
         power += jnp.sum(line.drag * line.current)
         for node, place in line.held():
