@@ -51,7 +51,7 @@ JOINTS = {  # each on its parent
     "puck": ("world", djdyn.Planar()),
     "buoy": ("world", djdyn.Free()),
 }
-WATER = Fluid(1000.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
+WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
 PARTS = {
     "path": Reference(Moves([0.0], [[0.4], [-0.2]], [0.0, 0.1], [0.1, 0.3])),
     "pid": JointPID("arm", "path.value", 9.0, 3.0, 4.0, rate="path.rate", limit=2.0),
