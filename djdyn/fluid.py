@@ -122,6 +122,12 @@ class Buoyancy(AbstractPassivePart):
         column = self.fluid.column(p_W, self.extent)
         return self.volume * world.gravity_W[2] * column
 
+    def power_loss(
+        self, t: Scalar, state: Any, world: World, signals: Signals
+    ) -> Scalar:
+        del t, state, world, signals
+        return jnp.zeros(())
+
 
 class Drag(AbstractPart):
     r"""Quadratic drag on a body, at the origin of `frame` and in its axes.

@@ -1,6 +1,6 @@
 """Irregular seas as functions of time."""
 
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +54,7 @@ def jonswap(
     *,
     seed: Any = 0,
     components: int = 100,
-    bins: Literal["energy", "frequency"] = "energy",
+    bins: str = "energy",
     jitter: bool = True,
 ) -> HarmonicSum:
     """An irregular sea's elevation over time, of a JONSWAP spectrum.

@@ -217,28 +217,27 @@ def solve(
     )
 
 
+def advance(field: Field, flat, t0, t1, length: float, integrator: Integrator, jumps):
+    """State at `t1`, whether it was reached, and steps; the span is `length` long."""
+    steps, saves = integrator.steps(0.0, length), dfx.SaveAt(t1=True)
+    sol = integrator.run(_vector_field, t0, t1, flat, field, saves, steps, jumps, False)
+    (end,), (t_end,) = sol.ys, sol.ts  # pyright: ignore
+    done = integrator.done(sol.result, t_end, t1) & jnp.all(jnp.isfinite(end))
+    return end, done, sol.stats["num_steps"]
+
+
 def _sampled(field: Field, flat0, times, period: float, integrator: Integrator, jumps):
     """Zero-order hold: controllers step at samples, the rest is solved in between."""
 
     def interval(carry, span):
         flat, ok = carry
         stepped, held = field.sample(span[0], flat, period)
-        sol = integrator.run(
-            _vector_field,
-            span[0],
-            span[1],
-            stepped,
-            field.hold(held),
-            dfx.SaveAt(t1=True),
-            integrator.steps(0.0, period),
-            jumps,
-            False,
+        end, done, count = advance(
+            field.hold(held), stepped, span[0], span[1], period, integrator, jumps
         )
-        (end,), (t_end,) = sol.ys, sol.ts  # pyright: ignore
-        good = ok & integrator.done(sol.result, t_end, span[1])
-        good = good & jnp.all(jnp.isfinite(end))
+        good = ok & done
         end = jnp.where(good, end, flat)  # a failed lane stands still at its last state
-        return (end, good), (flat, held, sol.stats["num_steps"], good)
+        return (end, good), (flat, held, count, good)
 
     spans = jnp.stack([times[:-1], times[1:]], 1)
     start = (flat0, jnp.array(True))

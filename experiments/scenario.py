@@ -13,7 +13,12 @@ from djdyn.view.machine import draw
 from .study import Study
 
 
-KINDS = (controllers.JointPID, controllers.Reference)
+KINDS = (
+    controllers.JointPID,
+    controllers.Reference,
+    controllers.Winch,
+    controllers.WinchPID,
+)
 
 
 def run(path: Path, out: Path | None) -> int:

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import joints, parts, timefunctions
+from .. import fluid, joints, parts, sea, timefunctions
 from .._units import converter_of
 from ..mechanism import Body, Frame, Mechanism
 from ..simulate import simulate
@@ -47,16 +47,25 @@ PARTS: tuple[type, ...] = (
     parts.JointActuator,
     parts.JointForce,
     parts.ExternalWrench,
+    parts.FrameActuator,
+    parts.FrameSensor,
+    fluid.Buoyancy,
+    fluid.Drag,
 )
-FUNCTIONS: dict[str, type] = {
+FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
     f.__name__: f
     for f in (
         timefunctions.Constant,
         timefunctions.Harmonic,
+        timefunctions.HarmonicSum,
+        sea.jonswap,
         timefunctions.Interpolated,
         timefunctions.Moves,
         timefunctions.DeckMotion,
         timefunctions.SteadyMotion,
+        timefunctions.Heave,
+        timefunctions.GuidedMotion,
+        fluid.Fluid,
     )
 }
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -131,21 +140,19 @@ class _Place:
             raise self.error(f"numbers must be finite, got {value!r}")
         return array
 
-    def build(self, kind: type, table: Mapping[str, Any]) -> Any:
-        """An instance of a module from the fields in a table."""
-        fields = {f.name: f for f in dataclasses.fields(kind) if f.init}
-        no_default = dataclasses.MISSING
-        required = [
-            name
-            for name, f in fields.items()
-            if f.default is no_default and f.default_factory is no_default
-        ]
+    def build(self, kind: Any, table: Mapping[str, Any]) -> Any:
+        """An instance of a module, or the result of a function, from a table."""
+        fields = inspect.signature(kind).parameters
+        nothing = inspect.Parameter.empty
+        required = [name for name, f in fields.items() if f.default is nothing]
         self.keys_of(table, fields, required)
+        declared = getattr(kind, "__dataclass_fields__", {})
+        numbers = {name for name, f in declared.items() if converter_of(f)}
         values = {}
         for key, value in table.items():
             if isinstance(value, Mapping):
                 value = (self / key).choose(FUNCTIONS, value)
-            elif converter_of(fields[key]):
+            elif key in numbers:
                 value = (self / key).numbers(value)
             values[key] = value
         try:
@@ -162,7 +169,7 @@ class _Place:
             raise (self / "type").error(
                 f"unknown type {name!r}; there are {', '.join(kinds)}"
             )
-        return self.build(kinds[name], rest)  # pyright: ignore
+        return self.build(kinds[name], rest)
 
     def pose(self, table: Mapping[str, Any]) -> Pose:
         """From `position` and `roll_pitch_yaw` or `quaternion`."""
@@ -211,7 +218,7 @@ def _body(place: _Place, table: Any) -> Body:
 
 def _mechanism(place: _Place, data: Mapping[str, Any], folder: Path) -> Mechanism:
     environment = place / "environment"
-    table = environment.keys_of(data.get("environment", {}), ("gravity",))
+    table = environment.keys_of(data.get("environment", {}), ("gravity", "fluid"))
     source = data.get("mechanism", {})
     (place / "mechanism").keys_of(source, ("mjcf", "urdf", "dh", "ignore", *POSE))
     given = [k for k in ("mjcf", "urdf", "dh") if k in source]
@@ -283,11 +290,18 @@ def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
     place.keys_of(data, SECTIONS, ("simulation",))
     mechanism = _mechanism(place, data, path.parent)
     known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
-    named = []
+    named, water = [], data.get("environment", {}).get("fluid")
+    if water is not None:
+        water = (place / "environment" / "fluid").choose(FUNCTIONS, water)
     for section in ("part", "controller"):
         table = data.get(section, {})
         (place / section).keys_of(table, table if isinstance(table, Mapping) else ())
         for name, fields in table.items():
+            kind = (
+                known.get(fields.get("type", "")) if isinstance(fields, dict) else None
+            )
+            if kind and water and "fluid" in inspect.signature(kind).parameters:
+                fields = {"fluid": water, **fields}
             named.append((name, (place / section / name).choose(known, fields)))
     inputs, functions = {}, {}
     section = data.get("input", {})

@@ -42,19 +42,25 @@ def import_mujoco() -> Any:
     return mujoco
 
 
-def refuse(found: Iterable[tuple[str, str]], ignore: Sequence[str]) -> None:
+def refuse(
+    found: Iterable[tuple[str, str]],
+    ignore: Sequence[str],
+    kinds: Sequence[str] = KINDS,
+    holder: str = "Mechanism",
+) -> None:
     """Raises unless every kind found is one to ignore.
 
     **Arguments:**
 
     - `found`: pairs of a kind and the name of what has it.
-    - `ignore`: kinds to leave out.
+    - `ignore`: kinds to leave out, of the `kinds` there are.
+    - `holder`: what cannot hold the rest.
     """
     ignore = (ignore,) if isinstance(ignore, str) else ignore
     for kind in ignore:
-        if kind not in KINDS:
+        if kind not in kinds:
             raise ValueError(
-                f"cannot ignore {kind!r}; what can be ignored is {', '.join(KINDS)}"
+                f"cannot ignore {kind!r}; what can be ignored is {', '.join(kinds)}"
             )
     culprits: dict[str, list[str]] = {}
     for kind, name in found:
@@ -62,10 +68,9 @@ def refuse(found: Iterable[tuple[str, str]], ignore: Sequence[str]) -> None:
             culprits[kind].append(name)
     if culprits:
         listed = "; ".join(f"{kind} of {', '.join(n)}" for kind, n in culprits.items())
-        kinds = repr(tuple(culprits))
         raise ValueError(
-            f"the model has {listed}, which a Mechanism cannot hold: "
-            f"take it out, or pass ignore={kinds} to read the model without it"
+            f"the model has {listed}, which a {holder} cannot hold: take it out, or "
+            f"pass ignore={tuple(culprits)!r} to read the model without it"
         )
 
 

@@ -85,7 +85,7 @@ def test_tension_mode_follows_a_varying_set_point():
 
 
 def test_the_brake_stops_the_drum_and_the_drive_takes_over_again():
-    """Let go at 1 s from 0.5 m/s at 3 m/s2: still after 1/6 s; taken up again at 2 s."""
+    """Let go at 1 s from 0.5 m/s at 3 m/s2: still after 1/6 s; taken up at 2 s."""
     clutch = Interpolated([0.999, 1.0, 1.999, 2.0], [1.0, 0.0, 0.0, 1.0])
     parts = {
         "order": Reference(0.5),
@@ -198,5 +198,5 @@ def test_bad_winches_are_refused():
         ValueError, match=r"'order.value' has shape \(2,\), expected one"
     ):
         hoist({"order": Reference([1.0, 2.0]), "winch": Winch("order.value")})
-    with pytest.raises(ValueError, match="unknown signal 'pid.u'"):
+    with pytest.raises(ValueError, match=r"unknown signal 'pid.u'"):
         hoist({"winch": Winch("pid.u")})

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 import djdyn
-from controllers import JointPID, Reference
+from controllers import JointPID, Reference, Winch, WinchPID
+from djdyn.cable import Cable, ClampedEnd, FreeEnd, PinnedEnd, Rope, Sheave
+from djdyn.fluid import Buoyancy, Drag, Fluid
 from djdyn.joints import AbstractJoint
 from djdyn.part import AbstractPart
 from djdyn.parts import (
     ExternalWrench,
+    FrameActuator,
+    FrameSensor,
     JointActuator,
     JointForce,
     JointFriction,
@@ -19,6 +23,7 @@ from djdyn.parts import (
     JointStop,
     SpringDamper,
 )
+from djdyn.sea import jonswap
 from djdyn.timefunctions import (
     AbstractTimeFunction,
     Constant,
@@ -47,6 +52,8 @@ JOINTS = {  # each on its parent
     "puck": ("world", djdyn.Planar()),
     "buoy": ("world", djdyn.Free()),
 }
+WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
+TETHER = Rope(0.3, 50.0, EI=0.1, diameter=0.02, normal_drag=1.0, added_mass=1.0)
 PARTS = {
     "path": Reference(Moves([0.0], [[0.4], [-0.2]], [0.0, 0.1], [0.1, 0.3])),
     "pid": JointPID("arm", "path.value", 9.0, 3.0, 4.0, rate="path.rate", limit=2.0),
@@ -62,6 +69,27 @@ PARTS = {
     "wrench": ExternalWrench("gimbal", Harmonic([1.0, 2, 3, 4, 5, 6], 2.0, 0.3)),
     "follower": ExternalWrench("puck", Constant([1.0, 2, 3, 4, 5, 6]), follows=True),
     "force": JointForce("puck", Harmonic([0.7, 0.5, 0.3], 2.0, 0.3)),
+    "sea": Reference(jonswap(1.0, 8.0, components=5)),
+    "sensor": FrameSensor("tool"),
+    "tension": WinchPID(
+        "line.tension", "sea.value", 0.1, 0.2, 0.01, 0.5, "sensor.climb", "sea.rate"
+    ),
+    "drum": Winch("tension.u", 1.0, 2.0, engaged="sensor.height", width=0.1),
+    "pull": FrameActuator("buoy", "follower_wrench"),
+    "lift": Buoyancy("buoy", 0.1, WATER, 0.9),
+    "drag": Drag("buoy", [0.1, 0.2, 0.3], 0.2, WATER, 0.7),
+    "hoist": Cable(
+        TETHER,
+        1.0,
+        PinnedEnd("buoy"),
+        PinnedEnd("deck", payout="-sheave.rate"),
+        mesh=2,
+        fluid=WATER,
+    ),
+    "fall": Cable(
+        TETHER, 1.0, FreeEnd(), ClampedEnd("deck", payout="sheave.rate"), mesh=2
+    ),
+    "sheave": Sheave("hoist", "fall", 0.2, 3.0),
 }
 SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
 LANES = 3
@@ -83,7 +111,8 @@ def system() -> djdyn.System:
         free = isinstance(joint, djdyn.Free)
         X_PJ = djdyn.translation((0.0, 0.0, 0.0)) if free else random_pose(rng)
         bodies.append(djdyn.Body(name, parent, joint, *random_inertia(rng), X_PJ))
-    return djdyn.System(djdyn.Mechanism(tuple(bodies)), PARTS)
+    inputs = {"follower_wrench": np.arange(6.0)}
+    return djdyn.System(djdyn.Mechanism(tuple(bodies)), PARTS, inputs)
 
 
 @pytest.fixture(scope="module")
