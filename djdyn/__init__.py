@@ -13,6 +13,7 @@ from .io import (
     from_dh as from_dh,
     from_mjcf as from_mjcf,
     from_urdf as from_urdf,
+    read_moordyn as read_moordyn,
 )
 from .joints import (
     Cylindrical as Cylindrical,
@@ -51,9 +52,11 @@ from .part import (
     Load as Load,
     Response as Response,
 )
+from .port import Port as Port, PortState as PortState
 from .rollout import rollout as rollout
 from .simulate import SimulationError as SimulationError, simulate as simulate
 from .spatial import Pose as Pose, pose_rpy as pose_rpy, translation as translation
+from .statics import EquilibriumError as EquilibriumError, equilibrium as equilibrium
 from .system import State as State, System as System
 from .trajectory import (
     Trajectory as Trajectory,

@@ -51,7 +51,7 @@ def ramp(x: Field, width: Field) -> Field:
 
 def clip(x: Field, low: Field, high: Field, width: Field) -> Field:
     """Smooth clip: corners within `width` of either bound, exact beyond them."""
-    return low + ramp(x - low, width) - ramp(x - high, width)
+    return x + ramp(low - x, width) - ramp(x - high, width)
 
 
 def ramp_area(x: Field, width: Field) -> Field:

@@ -31,7 +31,7 @@ class Body(eqx.Module):
     The body's frame is the joint's moving frame. C is the centre of mass and `I_BC` the
     inertia about it, in the body's axes. `A_B`, if given, is a further 6x6 inertia
     about B's origin (added mass of the surrounding fluid); it resists acceleration but
-    has no weight.
+    has no weight. It is exact in still water (see `djdyn.fluid` for a current).
     The joint goes by its own name, or by the body's.
     """
 

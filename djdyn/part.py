@@ -161,11 +161,18 @@ class AbstractPart(eqx.Module):
 
 
 class AbstractPlacedPart(AbstractPart):
-    """A part whose first state depends on where the mechanism is."""
+    """A part that lies in space: a state of positions `r` and velocities `v`.
+
+    Its first state depends on where the mechanism is, and statics moves its `r`.
+    """
 
     @abc.abstractmethod
     def start(self, world: World) -> PyTree[Float[Array, "..."]]:
         """The state to start from, with the mechanism at rest."""
+
+    @abc.abstractmethod
+    def trouble(self, state: Any) -> str:
+        """Why a run stopped in this state, where the part knows; else nothing."""
 
 
 class Chain(eqx.Module):

@@ -199,9 +199,7 @@ def _step(
     ok = state.ok & done
     y, _ = unravel(jnp.where(ok, end, flat))
     after = PortState(t + dt, y, inputs, motions, ok)
-    # A motion keeps its curve to the very end: rates there are those of this piece.
-    now = system.at(after.t, y, inputs)
-    return after, {name: _output(now, name) for name in port.outputs}
+    return after, port._read(after)
 
 
 def _advance(

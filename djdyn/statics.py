@@ -79,7 +79,7 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
     )
     lines = [k for k, p in system.parts.items() if isinstance(p, AbstractPlacedPart)]
     start = (jnp.zeros(len(speeds)), {k: y0.parts[k]["r"] for k in lines})
-    z0, unravel = ravel_pytree(start)
+    z0, unravel = ravel_pytree(jax.lax.stop_gradient(start))
     if not z0.size:
         return y0, jnp.zeros(())
 
@@ -124,9 +124,17 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         dt = dt * jnp.clip(reach / (2 * far), 0.1, 1.0)
         moved = z + dz
         # Joints' steps go into q.
-        return i + 1, placed(fixed[1], q, moved).q, moved.at[:n].set(0.0), dt, pushed, left, J
+        return (
+            i + 1,
+            placed(fixed[1], q, moved).q,
+            moved.at[:n].set(0.0),
+            dt,
+            pushed,
+            left,
+            J,
+        )
 
-    q, z = fixed[1].q, jax.lax.stop_gradient(z0)
+    q, z = fixed[1].q, z0
     first = (jnp.array(0), q, z, jnp.array(FIRST_STEP), *(jnp.array(jnp.inf),) * 2)
     going = lambda carry: (carry[0] < MAX_STEPS) & (carry[5] > 1.0)
     last = jax.lax.while_loop(going, step, (*first, jnp.eye(len(z))))

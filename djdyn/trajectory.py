@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ._types import Scalar
 from .parameters import put
+from .part import AbstractPlacedPart
 from .spatial import Pose
 from .system import Instant, State, System
 
@@ -110,6 +111,10 @@ class Trajectory(eqx.Module):
         if self.ok:
             return ""
         t, y = self.stopped
+        for name, part in self.system.parts.items():
+            if isinstance(part, AbstractPlacedPart):
+                if said := part.trouble(y.parts[name]):
+                    return f"the run stopped at t = {float(t):.6g} s: {name!r}: {said}"
         last = np.searchsorted(np.asarray(self.t), float(t), "right") - 1
         held = jax.tree.map(lambda x: x[max(last, 0)], self.held)
         rate = self.system.derivative(t, y, input_values(self.inputs, t), held)

@@ -1,6 +1,7 @@
 """Lines: cables, ropes, chains and tethers, with winches at their ends."""
 
-from .cable import Cable as Cable, PointForce as PointForce, PointMass as PointMass
+from .attached import PointForce as PointForce, PointMass as PointMass
+from .cable import Cable as Cable
 from .ends import (
     ClampedEnd as ClampedEnd,
     DrivenEnd as DrivenEnd,
@@ -10,3 +11,4 @@ from .ends import (
 )
 from .mesh import graded as graded
 from .rope import Rope as Rope
+from .sheave import Sheave as Sheave

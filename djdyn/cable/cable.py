@@ -13,7 +13,6 @@ potential $V(r, L)$. So line enters at the drums and nowhere else, momentum move
 the line with it, and the books of energy and momentum close.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -24,55 +23,21 @@ from jaxtyping import Array, Float
 
 from .._smooth import norm
 from .._types import Scalar, Vec3, known
-from .._units import check_values, optional, si
+from .._units import optional, si
 from ..fluid import Fluid
 from ..kinematics import World
 from ..part import AbstractLinePart, Chain, Inertia, Load, Response, Signals
-from ..parts.external import as_time_function
 from ..system import Instant
+from .attached import PointForce, PointMass
 from .ends import AbstractEnd, ClampedEnd, FreeEnd
 from .line import Line
 from .mesh import Mesh, graded
 from .rope import Rope
-
-
-STIFFER, BENDING = 1.5, 12.0  # of elements seen as springs, by the highest mode
-
-
-class PointMass(eqx.Module):
-    """A mass on the line, `position` from its tail before any is paid out there."""
-
-    position: Scalar = eqx.field(converter=si("m", at_least=0.0))
-    mass: Scalar = eqx.field(converter=si("kg", at_least=0.0))
-    volume: Scalar = eqx.field(converter=si("m^3", at_least=0.0), default=0.0)
-
-    def __check_init__(self):
-        check_values(self)
-
-
-class PointForce(eqx.Module):
-    """A force on the line, a function of time, at a `position` as of a mass."""
-
-    position: Scalar = eqx.field(converter=si("m", at_least=0.0))
-    force: Any = eqx.field(converter=as_time_function)
-
-    def __check_init__(self):
-        check_values(self)
+from .springs import springs
 
 
 def _fractions(mesh: Any) -> tuple[float, ...]:
     return graded(mesh) if isinstance(mesh, int) else tuple(float(x) for x in mesh)
-
-
-def _motion(end: AbstractEnd) -> Callable[[Scalar, World], tuple[Vec3, Vec3]]:
-    """Point and velocity of an end that is held."""
-
-    def motion(t: Scalar, world: World) -> tuple[Vec3, Vec3]:
-        place = end.place(t, world)
-        assert place is not None
-        return place.p, place.v
-
-    return motion
 
 
 class Cable(AbstractLinePart):
@@ -89,8 +54,10 @@ class Cable(AbstractLinePart):
     - `lumping`: `"spline"` gives nodes the integrals of their splines, `"half"` half of
       each neighbouring element.
 
-    Outputs: `length`, `payout` (rate of both winches), and the tensions `tail_tension`
-    and `head_tension`, the force in the line where it is held.
+    Outputs: `length`, `payout` (rate of both winches), the tensions `tail_tension` and
+    `head_tension`, which are the forces in the line where it is held (the inertia of
+    the end node is left out where the speeds of a body accelerate it: `end_loads` has
+    it), and `head_slope`, along the line.
     """
 
     rope: Rope
@@ -148,11 +115,11 @@ class Cable(AbstractLinePart):
         return slice(0 if tail else 1, len(self.mesh) - (0 if head else 1))
 
     @property
-    def _pays(self) -> bool:
+    def pays(self) -> bool:
         return any(end.payout for end in self.ends)
 
     @property
-    def _twists(self) -> bool:
+    def twists(self) -> bool:
         return all(self.spline.clamped)
 
     # States -------------------------------------------------------------------------
@@ -160,9 +127,9 @@ class Cable(AbstractLinePart):
     def initial_state(self) -> dict[str, Array]:
         n = self.free.stop - self.free.start
         state = {"r": jnp.zeros((n, 3)), "v": jnp.zeros((n, 3))}
-        if self._pays:
+        if self.pays:
             state["paid"] = jnp.zeros(2)
-        return state | ({"twist": jnp.zeros(())} if self._twists else {})
+        return state | ({"twist": jnp.zeros(())} if self.twists else {})
 
     @eqx.filter_jit
     def start(self, world: World) -> dict[str, Array]:
@@ -175,8 +142,11 @@ class Cable(AbstractLinePart):
         head = tail + self.length * down if head is None else head  # pyright: ignore
         tail = head + self.length * down if tail is None else tail
         chord = norm(head - tail)
-        surplus = jnp.maximum(self.length - chord, 0.0)
-        sag = jnp.sqrt(0.375 * surplus * (self.length + chord / 3))
+        surplus = self.length - chord
+        square = jnp.where(
+            surplus > 0, 0.375 * surplus * (self.length + chord / 3), 1.0
+        )
+        sag = jnp.where(surplus > 0, jnp.sqrt(square), 0.0)
         x = jnp.asarray(self.mesh, down.dtype)[:, None]
         r = tail[None] + x * (head - tail)[None] + 4 * sag * x * (1 - x) * down[None]
         still = jax.tree.map(jnp.zeros_like, self.initial_state())
@@ -184,16 +154,16 @@ class Cable(AbstractLinePart):
 
     def trouble(self, state: dict[str, Array]) -> str:
         """Why a simulation stopped in this state, if the line knows."""
-        length, least = float(self._length(state)), float(self._least())
-        if length > least * (1 + 1e-6):
+        length, least = float(self.length_out(state)), float(self._least())
+        if not self.pays or length > 1.02 * least:
             return ""
         return f"only {length:.4g} m of line are out, the least is {least:.4g} m"
 
     def _least(self) -> Scalar:
         return self.length / 100 if self.min_length is None else self.min_length
 
-    def _length(self, state: dict[str, Array]) -> Scalar:
-        return self.length + jnp.sum(state["paid"]) if self._pays else self.length
+    def length_out(self, state: dict[str, Array]) -> Scalar:
+        return self.length + jnp.sum(state["paid"]) if self.pays else self.length
 
     def look(
         self, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
@@ -203,10 +173,27 @@ class Cable(AbstractLinePart):
 
     def rates(self, signals: Signals) -> Float[Array, "2"]:
         """At which the winches at tail and head feed line."""
-        zero = jnp.zeros(())
-        return jnp.stack(
-            [signals[end.payout] if end.payout else zero for end in self.ends]
-        )
+        rates = [jnp.zeros(()), jnp.zeros(())]
+        for i, end in enumerate(self.ends):
+            if end.payout:
+                rate = signals[end.payout.removeprefix("-")].reshape(())
+                rates[i] = -rate if end.payout.startswith("-") else rate
+        return jnp.stack(rates)
+
+    def stable_step(self) -> Scalar:
+        """About the longest step that keeps explicit Runge-Kutta methods stable, s.
+
+        By the highest waves that the mesh carries, in stretch and in bending, and by
+        internal damping.
+        """
+        h = self.length * float(np.min(self.spline.h))
+        mass, rope = self.rope.linear_density, self.rope
+        stretch = 4 * rope.EA / (mass * h**2)  # squares of frequencies
+        bend = np.pi**4 * rope.EI / (mass * h**4)
+        fast = jnp.sqrt(2 * (stretch + bend))
+        slow = rope.damping(self.spline, self.length) / rope.EA * stretch * 2
+        slow = slow + rope.bending_damping * np.pi**4 / (mass * h**4) * 2
+        return 2.5 / (fast + slow)
 
     # The contract -------------------------------------------------------------------
 
@@ -217,14 +204,14 @@ class Cable(AbstractLinePart):
         loads, inertias = [], []
         for node, place in line.held():
             if place.body is not None:
-                f, tau = line.load[node], line.torque[0 if node == 0 else 1]
+                f, tau = line.load[node], line.torque[node]
                 loads.append(Load(place.body, "world", place.p, f, tau))
                 inertias.append(Inertia(place.body, place.p, line.mass[node]))
         rate = {"r": line.r_dot[self.free], "v": line.accelerations()[self.free]}
-        if self._pays:
+        if self.pays:
             enough = line.length > self._least()
             rate["paid"] = jnp.where(enough, line.rates, jnp.inf)
-        if self._twists:
+        if self.twists:
             rate["twist"] = line.rate.twist
         ends = [jnp.zeros_like(line.load[0]), jnp.zeros_like(line.load[0])]
         for node, place in line.held():
@@ -234,6 +221,7 @@ class Cable(AbstractLinePart):
             "payout": jnp.sum(line.rates),
             "tail_tension": norm(ends[0]),
             "head_tension": norm(ends[1]),
+            "head_slope": line.measures.slope[-1],
         }
         return Response(rate, tuple(loads), outputs, tuple(inertias))
 
@@ -256,7 +244,7 @@ class Cable(AbstractLinePart):
     ) -> Scalar:
         """Of winches, driven ends, forces from outside and the current."""
         line = self.look(t, state, world, self.rates(signals))
-        power = line.winch_power() if self._pays else jnp.zeros(())
+        power = line.winch_power() if self.pays else jnp.zeros(())
         power += jnp.sum(line.pushes * line.motion.points)
         power += jnp.sum(line.drag * line.current)
         for node, place in line.held():
@@ -267,36 +255,9 @@ class Cable(AbstractLinePart):
     def chain(
         self, t: Scalar, state: dict, world: World, signals: Signals, h: Scalar
     ) -> Chain:
-        """Elements as springs along and across their chords.
-
-        Splines are stiffer than chords to the shortest waves, by up to `STIFFER`.
-        Bending resists waves of a few elements as a tension would.
-        """
+        """Its elements as springs, for implicit steps."""
         line = self.look(t, state, world, self.rates(signals))
-        rope, mesh = self.rope, self.spline
-        chord = line.r[1:] - line.r[:-1]
-        size = norm(chord)[:, None]
-        along = chord / jnp.where(size > 0, size, 1.0)
-        lengths = line.length * jnp.asarray(mesh.h, line.r.dtype)
-        strain = line.measures.strain
-        ahead = jnp.maximum(strain, strain + h * line.rate.strain)
-        stiff = rope.EA * jnp.maximum(rope.tangent(ahead[1:]), rope.tangent(ahead[:-1]))
-        pull = jnp.maximum((line.tension[1:] + line.tension[:-1]) / 2, 0.0)
-        lost = rope.damping(mesh, self.length)
-        P = along[:, :, None] * along[:, None, :]
-        Q = jnp.eye(3, dtype=P.dtype)[None] - P
-        over = lambda x: (STIFFER * x / lengths)[:, None, None]
-        bend = BENDING / lengths**2
-        held = {n: (p.body, p.p, _motion(self.ends[n])) for n, p in line.held()}
-        return Chain(
-            line.mass,
-            over(stiff) * P + over(pull + rope.EI * bend) * Q,
-            over(lost * jnp.ones_like(lengths)) * P
-            + over(rope.bending_damping * bend) * Q,
-            along * jnp.asarray(mesh.h, line.r.dtype)[:, None],
-            held,
-            self.free,
-        )
+        return springs(line, self.ends, h)
 
     # Queries ------------------------------------------------------------------------
 

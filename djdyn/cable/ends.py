@@ -39,7 +39,10 @@ class Place(eqx.Module):
 
 
 class AbstractEnd(eqx.Module):
-    """`payout` names the signal of a winch: the rate at which line enters, m/s."""
+    """`payout` names the signal of a winch: the rate at which line enters, m/s.
+
+    With a minus before the name, line leaves at that rate.
+    """
 
     payout: eqx.AbstractVar[str]
 

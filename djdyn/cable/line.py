@@ -56,7 +56,7 @@ class Line(eqx.Module):
     def of(cable: Any, t: Scalar, state: dict, world: World, rates: Array) -> "Line":
         rope, mesh, dtype = cable.rope, cable.spline, state["r"].dtype
         places = (cable.tail.place(t, world), cable.head.place(t, world))
-        length = cable._length(state)
+        length = cable.length_out(state)
         x = jnp.asarray(mesh.x, dtype)
         feed = x * rates[1] - (1 - x) * rates[0]
         r = _filled(state["r"], [None if p is None else p.p for p in places])
@@ -64,7 +64,7 @@ class Line(eqx.Module):
         still = jnp.zeros(3, dtype)
         turns = [still if p is None else p.w for p in places]
 
-        offset = state["paid"][0] if cable._pays else jnp.zeros((), dtype)
+        offset = state["paid"][0] if cable.pays else jnp.zeros((), dtype)
         measure = _measure(cable, state, places, length, offset)
         measures, push = jax.linearize(measure, r, still, still)
         pull = jax.linear_transpose(push, r, still, still)
@@ -73,7 +73,7 @@ class Line(eqx.Module):
         held = jnp.asarray(held, dtype)
         v = w - (held * feed)[:, None] * measures.slope
         motion = push(w, *turns)
-        rate = push(v, *turns) if cable._pays else motion
+        rate = push(v, *turns) if cable.pays else motion
         r_dot = w + ((1 - held) * feed)[:, None] * measures.slope
 
         # Inertia: of the line and masses on it, and added by the fluid.
@@ -89,7 +89,7 @@ class Line(eqx.Module):
             fluid, slope = cable.fluid, measures.slope
             density = jax.vmap(lambda p: fluid.density(p, rope.diameter))
             added = lambda r, slope: rope.added(density(r), slope)
-            slope_rate = push(r_dot, *turns).slope if cable._pays else rate.slope
+            slope_rate = push(r_dot, *turns).slope if cable.pays else rate.slope
             A, A_rate = jax.jvp(added, (r, slope), (r_dot, slope_rate))
             lengths = (shares * length)[:, None, None]
             mass = mass + lengths * A
@@ -212,7 +212,7 @@ class Line(eqx.Module):
         }
 
 
-def _filled(inner: Nodes, ends: list[Vec3 | None]) -> Nodes:
+def _filled(inner: Float[Array, "free 3"], ends: list[Vec3 | None]) -> Nodes:
     rows = [inner]
     rows = rows if ends[0] is None else [ends[0][None], *rows]
     rows = rows if ends[1] is None else [*rows, ends[1][None]]

@@ -6,3 +6,4 @@ from .mjcf import (
     from_mujoco as from_mujoco,
     from_urdf as from_urdf,
 )
+from .moordyn import read_moordyn as read_moordyn

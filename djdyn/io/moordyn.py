@@ -16,13 +16,9 @@ SWITCHES = {  # options that are unsupported unless they are off
 KINDS = ("curve", "friction", "rod", "section", "turbine", "waves")
 SECTIONS = ("LINE TYPES", "BODIES", "POINTS", "LINES", "OPTIONS")
 ALIASES = {
-    "LINE DICTIONARY": "LINE TYPES",
-    "BODY LIST": "BODIES",
-    "BODY PROPERTIES": "BODIES",
-    "POINT LIST": "POINTS",
-    "POINT PROPERTIES": "POINTS",
-    "LINE LIST": "LINES",
-    "SOLVER OPTIONS": "OPTIONS",
+    **{"LINE DICTIONARY": "LINE TYPES", "LINE LIST": "LINES"},
+    **{f"BODY {x}": "BODIES" for x in ("LIST", "PROPERTIES")},
+    **{f"POINT {x}": "POINTS" for x in ("LIST", "PROPERTIES")},
 }
 LEFT_OUT = ("OUTPUTS", "OUTPUT", "NEED THIS LINE", "END")  # say what to print, no more
 ATTACHMENTS = {
@@ -260,9 +256,8 @@ def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
     - `ignore`: kinds of things to leave out, as the error names them; of a `curve` the
       first number is kept.
     """
-    many = isinstance(source, str) and "\n" in source
-    text = source if many else Path(source).read_text()
-    assert isinstance(text, str)
+    written = "\n" in str(source)
+    text = str(source) if written else Path(source).read_text()
     rows = list(_rows(text))
     faults = [_unsupported(row) for row in rows]
     refuse([fault for fault in faults if fault], ignore, KINDS, "Deck")

@@ -140,15 +140,14 @@ class _Place:
             raise self.error(f"numbers must be finite, got {value!r}")
         return array
 
-    def build(self, kind: Callable, table: Mapping[str, Any]) -> Any:
+    def build(self, kind: Any, table: Mapping[str, Any]) -> Any:
         """An instance of a module, or the result of a function, from a table."""
         fields = inspect.signature(kind).parameters
         nothing = inspect.Parameter.empty
         required = [name for name, f in fields.items() if f.default is nothing]
         self.keys_of(table, fields, required)
-        numbers = set()
-        if dataclasses.is_dataclass(kind):
-            numbers = {f.name for f in dataclasses.fields(kind) if converter_of(f)}
+        declared = getattr(kind, "__dataclass_fields__", {})
+        numbers = {name for name, f in declared.items() if converter_of(f)}
         values = {}
         for key, value in table.items():
             if isinstance(value, Mapping):
@@ -292,12 +291,14 @@ def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
     mechanism = _mechanism(place, data, path.parent)
     known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
     named, water = [], data.get("environment", {}).get("fluid")
+    if water is not None:
+        water = (place / "environment" / "fluid").choose(FUNCTIONS, water)
     for section in ("part", "controller"):
         table = data.get(section, {})
         (place / section).keys_of(table, table if isinstance(table, Mapping) else ())
         for name, fields in table.items():
             kind = (
-                known.get(fields.get("type")) if isinstance(fields, Mapping) else None
+                known.get(fields.get("type", "")) if isinstance(fields, dict) else None
             )
             if kind and water and "fluid" in inspect.signature(kind).parameters:
                 fields = {"fluid": water, **fields}

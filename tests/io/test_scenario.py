@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import pytest
 
 import djdyn
-from controllers import JointPID, Reference
+from controllers import JointPID, Reference, Winch, WinchPID
+from djdyn.fluid import Drag
 from djdyn.io.scenario import ScenarioError, read_scenario
 
 
@@ -114,3 +115,65 @@ def test_mechanisms_from_other_files(tmp_path):
     assert scenario.system.mechanism.nv == 2
     with pytest.raises(ScenarioError, match="give the bodies, or one of"):
         read_scenario(written(tmp_path, text + MINIMAL.partition("1.0")[2]))
+
+
+def test_lifting_gear_from_a_file(tmp_path):
+    """Water around all parts, an irregular sea, sensors, and a winch's controllers."""
+    file = tmp_path / "gear.toml"
+    file.write_text(GEAR)
+    scenario = read_scenario(file, (*KINDS, Winch, WinchPID))
+    drag = scenario.system.parts["drag"]
+    assert isinstance(drag, Drag)
+    assert float(drag.fluid.water_density) == 1000.0
+    assert len(djdyn.get(scenario.system, "deck.joint.motion.height.amplitude")) == 30
+    now = scenario.system.at(0.0, scenario.initial_state)
+    assert jnp.allclose(now.signals["lift.lift"], 1000.0 * 0.1 * 9.81)
+    with pytest.raises(ScenarioError, match=r"gear.toml: environment.fluid.*densty"):
+        file.write_text(GEAR.replace("water_density", "water_densty"))
+        read_scenario(file, (*KINDS, Winch, WinchPID))
+
+
+GEAR = """
+[simulation]
+t1 = 1.0
+[environment]
+fluid = { type = "Fluid", water_density = 1000.0, currents = [[0.5, 0, 0]] }
+[[body]]
+name = "deck"
+mass = 1.0
+[body.joint]
+type = "prescribed"
+[body.joint.motion]
+type = "Heave"
+height = { type = "jonswap", height = 2.0, period = 8.0, seed = 3, components = 30 }
+[[body]]
+name = "load"
+joint = { type = "prismatic", axis = [0, 0, 1] }
+mass = 200.0
+[part.lift]
+type = "Buoyancy"
+frame = "load"
+volume = 0.1
+[part.drag]
+type = "Drag"
+frame = "load"
+area = [1, 1, 2]
+[part.sheave]
+type = "FrameSensor"
+frame = "deck"
+[part.payload]
+type = "FrameSensor"
+frame = "load"
+[controller.order]
+type = "Reference"
+path = { type = "Constant", value = -10.0 }
+[controller.pid]
+type = "WinchPID"
+measured = "payload.height"
+wanted = "order.value"
+deck = "sheave.climb"
+kp = 0.5
+[controller.winch]
+type = "Winch"
+target = "pid.u"
+"""

@@ -8,6 +8,7 @@ import pytest
 
 import djdyn
 from controllers import JointPID, Reference, Winch, WinchPID
+from djdyn.cable import Cable, ClampedEnd, FreeEnd, PinnedEnd, Rope, Sheave
 from djdyn.fluid import Buoyancy, Drag, Fluid
 from djdyn.joints import AbstractJoint
 from djdyn.part import AbstractPart
@@ -51,7 +52,8 @@ JOINTS = {  # each on its parent
     "puck": ("world", djdyn.Planar()),
     "buoy": ("world", djdyn.Free()),
 }
-WATER = Fluid(1000.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
+WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
+TETHER = Rope(0.3, 50.0, EI=0.1, diameter=0.02, normal_drag=1.0, added_mass=1.0)
 PARTS = {
     "path": Reference(Moves([0.0], [[0.4], [-0.2]], [0.0, 0.1], [0.1, 0.3])),
     "pid": JointPID("arm", "path.value", 9.0, 3.0, 4.0, rate="path.rate", limit=2.0),
@@ -76,6 +78,18 @@ PARTS = {
     "pull": FrameActuator("buoy", "follower_wrench"),
     "lift": Buoyancy("buoy", 0.1, WATER, 0.9),
     "drag": Drag("buoy", [0.1, 0.2, 0.3], 0.2, WATER, 0.7),
+    "hoist": Cable(
+        TETHER,
+        1.0,
+        PinnedEnd("buoy"),
+        PinnedEnd("deck", payout="-sheave.rate"),
+        mesh=2,
+        fluid=WATER,
+    ),
+    "fall": Cable(
+        TETHER, 1.0, FreeEnd(), ClampedEnd("deck", payout="sheave.rate"), mesh=2
+    ),
+    "sheave": Sheave("hoist", "fall", 0.2, 3.0),
 }
 SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
 LANES = 3
