@@ -167,7 +167,11 @@ class _March:
 
         def step(y: Any, i: Any) -> tuple[Any, list[Any]]:
             seen: dict[str, Any] = {}
-            visit = lambda name, x: seen.setdefault(name, x)
+
+            def visit(name: str, x: Any) -> Any:
+                seen[name] = x
+                return x
+
             (after,) = surgery.evaluate(one, visit, i, y, *theta)
             return after, [y, *(seen[name] for name in names)]
 
