@@ -139,9 +139,16 @@ def _bare(world: World) -> World:
 def _forward(
     world: World, tau: Float[Array, " nv"], F_WB: Wrenches, *, method: Method
 ) -> Float[Array, " nv"]:
-    needed = needed_wrenches(world) - F_WB
-    v_dot = _mass_solver(world, method)(tau - along_joints(world, needed))
+    v_dot = _accelerations(world, tau, F_WB, method)
     return checkpoint_name(v_dot, "v_dot")  # a reverse sweep may keep it
+
+
+@eqx.filter_jit  # traced once, wherever it is used
+def _accelerations(
+    world: World, tau: Float[Array, " nv"], F_WB: Wrenches, method: Method
+) -> Float[Array, " nv"]:
+    needed = needed_wrenches(world) - F_WB
+    return _mass_solver(world, method)(tau - along_joints(world, needed))
 
 
 @_forward.def_jvp

@@ -296,9 +296,8 @@ class System(eqx.Module):
         held: Mapping[str, dict[str, Array]] | None = None,
     ) -> State:
         """The right-hand side of the equations of motion, shaped like `y`."""
-        now = self.at(t, y, inputs, held)
-        rates = {name: response.rate for name, response in now.responses.items()}
-        return State(self.mechanism.q_dot(y.q, y.v), now.v_dot, rates)
+        t = jnp.asarray(t, y.v.dtype)
+        return _derivative(self, t, y, dict(inputs or {}), dict(held or {}))
 
     # The energy ledger --------------------------------------------------------------
 
@@ -322,6 +321,19 @@ class System(eqx.Module):
                 power_in += part.power_in(*arguments)
                 power_loss += part.power_loss(*arguments)
         return power_in, power_loss
+
+
+@eqx.filter_jit  # traced once: by the dry run, then found again by every solver
+def _derivative(
+    system: System,
+    t: Scalar,
+    y: State,
+    inputs: dict[str, Array],
+    held: dict[str, dict[str, Array]],
+) -> State:
+    now = system.at(t, y, inputs, held)
+    rates = {name: response.rate for name, response in now.responses.items()}
+    return State(system.mechanism.q_dot(y.q, y.v), now.v_dot, rates)
 
 
 def _fill(what: str, given: Any, default: Array, where) -> Array:

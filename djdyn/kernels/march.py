@@ -94,13 +94,17 @@ def _packed(
         flat = jnp.concatenate([x.ravel() for x in fn(*args)])
         return [flat[first] * jnp.asarray(sign, flat.dtype)]
 
+    shapes = [w.shape for w, _ in found]
+    ends = np.cumsum([w.size for w, _ in found])
+
     def expand(entries: Any) -> list[Any]:
-        arrays = []
-        for w, f in found:
-            some = entries[np.maximum(w, 0)] * jnp.asarray(f, entries.dtype)
-            constant = jnp.asarray(f, entries.dtype)
-            arrays.append(jnp.where(w >= 0, some, constant))
-        return arrays
+        factors = jnp.asarray(factor, entries.dtype)
+        some = entries[np.maximum(which, 0)] * factors
+        flat = jnp.where(which >= 0, some, factors)
+        return [
+            lax.slice(flat, (end - math.prod(shape),), (end,)).reshape(shape)
+            for shape, end in zip(shapes, ends, strict=True)
+        ]
 
     return lambda *args: as_kernel(gather, *args, patterns=patterns), expand
 
@@ -163,7 +167,11 @@ class _March:
 
         def step(y: Any, i: Any) -> tuple[Any, list[Any]]:
             seen: dict[str, Any] = {}
-            visit = lambda name, x: seen.setdefault(name, x)
+
+            def visit(name: str, x: Any) -> Any:
+                seen[name] = x
+                return x
+
             (after,) = surgery.evaluate(one, visit, i, y, *theta)
             return after, [y, *(seen[name] for name in names)]
 

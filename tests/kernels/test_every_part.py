@@ -117,10 +117,11 @@ def system() -> djdyn.System:
 
 @pytest.fixture(scope="module")
 def y0(system) -> djdyn.State:
-    """Lanes that start apart."""
+    """Lanes that start apart; the first at rest and unturned, where kinks would show."""
     rng, mechanism = np.random.default_rng(1), system.mechanism
     q = np.stack([random_q(rng, mechanism) for _ in range(LANES)])
     v = 0.3 * rng.normal(size=(LANES, mechanism.nv))
+    q[0], v[0] = mechanism.q0(), 0.0
     at = lambda y: (y.q, y.v)
     return eqx.tree_at(at, system.initial_state(), (jnp.asarray(q), jnp.asarray(v)))
 
