@@ -38,9 +38,8 @@ class Rope(eqx.Module):
 
     with the corner rounded within `slack_width` of no strain. `compression` $c$ is the
     share of EA that resists compression: one for a rod, zero for a chain. Axial damping
-    $\psi''\,\dot e$ times `axial_damping` fades with it where the line is slack. Without
-    `axial_damping` the highest axial wave that the mesh carries has a tenth of critical
-    damping.
+    is $\psi''\,\dot e$ times `axial_damping`: none where the line is slack. Without it
+    the highest axial wave that the mesh carries has a tenth of critical damping.
     """
 
     linear_density: Scalar = eqx.field(converter=si("kg/m", above=0.0))

@@ -25,7 +25,7 @@ def test_top_of_the_line_oscillates():
     z = np.asarray(run.y.q[:, 2]) - 20
     assert np.allclose(z[[100, 200, 300]], [-17.30, -19.99, -21.74], atol=0.02)
     tension = np.asarray(run.signal("line.tail_tension"))
-    slack = tension[20:] < 1.0
+    slack = tension[20:] < 50.0  # the end node has weight and inertia
     assert np.isclose(run.t[20:][slack][0], 0.74, atol=0.02)
     assert np.isclose(tension[250:].max(), 46.1e3, rtol=0.01)
     assert np.isclose(run.t[250:][tension[250:].argmax()], 3.56, atol=0.02)
