@@ -140,9 +140,7 @@ class _Hung:
         pull = jnp.einsum("eij,ej->ei", chain.stiffness, stretch)
         zero = jnp.zeros_like(pull[:1])
         pull = jnp.concatenate([pull, zero]) - jnp.concatenate([zero, pull])
-        x = _substitute(
-            self.factors, jnp.einsum("nij,nj->ni", self.mass, v) + h * pull
-        )
+        x = _substitute(self.factors, jnp.einsum("nij,nj->ni", self.mass, v) + h * pull)
         more = jnp.zeros_like(b.v)
         for node, (yields, shown) in self.ends.items():
             more = more + (shown @ (x[node] - v[node])) @ yields

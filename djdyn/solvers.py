@@ -58,7 +58,8 @@ class Ros2(dfx.AbstractSolver):
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         del terms, solver_state, made_jump
-        y1 = ros2(args, t0, y0, t1 - t0)
+        t = jnp.asarray(t0, y0.dtype)
+        y1 = ros2(args, t, y0, jnp.asarray(t1 - t0, y0.dtype))
         return y1, None, {"y0": y0, "y1": y1}, None, dfx.RESULTS.successful
 
     def func(self, terms, t0, y0, args):

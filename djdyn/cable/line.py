@@ -102,7 +102,7 @@ class Line(eqx.Module):
         # The line's own forces, by virtual work.
         stress = jax.grad(lambda x: rope.energy(mesh, length, x))(measures)
         damping = rope.damping(mesh, cable.length)
-        lose = lambda y: rope.dissipation(mesh, length, damping, y)
+        lose = lambda y: rope.dissipation(mesh, length, damping, measures, y)
         loss, friction = jax.value_and_grad(lose)(rate)
         pushes = [f.force(t) for f in cable.forces]
         pushes = jnp.stack(pushes) if pushes else jnp.zeros((0, 3), dtype)

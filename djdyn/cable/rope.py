@@ -37,9 +37,9 @@ class Rope(eqx.Module):
     + \tfrac{GJ}{2L}\Theta^2, \qquad \psi' = c\,e + (1-c)\max(0, e),$$
 
     with the corner rounded within `slack_width` of no strain. `compression` $c$ is the
-    share of EA that resists compression: one for a rod, zero for a chain. Without
-    `axial_damping` the highest axial wave that the mesh carries has a tenth of critical
-    damping.
+    share of EA that resists compression: one for a rod, zero for a chain. Axial damping
+    is $\psi''\,\dot e$ times `axial_damping`: none where the line is slack. Without it
+    the highest axial wave that the mesh carries has a tenth of critical damping.
     """
 
     linear_density: Scalar = eqx.field(converter=si("kg/m", above=0.0))
@@ -76,8 +76,8 @@ class Rope(eqx.Module):
         c = self.compression
         return c * e + (1 - c) * ramp(e, self.slack_width)
 
-    def tangent(self, e: Array) -> Array:
-        """Slope of the stress per EA."""
+    def tightness(self, e: Array) -> Array:
+        """Slope of the stress: what is slack has no damping either."""
         c = self.compression
         return c + (1 - c) * jnp.clip((e / self.slack_width + 1) / 2, 0.0, 1.0)
 
@@ -115,7 +115,8 @@ class Rope(eqx.Module):
 
     def tensions(self, x: Measures, rate: Measures, damping: Scalar) -> Array:
         """At the nodes."""
-        return self.EA * self._stress(x.strain) + damping * rate.strain
+        rate_strain = self.tightness(x.strain) * rate.strain
+        return self.EA * self._stress(x.strain) + damping * rate_strain
 
     def energy(self, mesh: Mesh, length: Scalar, x: Measures) -> Scalar:
         """Stored in stretch, bending and torsion."""
@@ -127,11 +128,12 @@ class Rope(eqx.Module):
         return length * (axial + bending) + self.GJ / (2 * length) * x.twist**2
 
     def dissipation(
-        self, mesh: Mesh, length: Scalar, damping: Scalar, rate: Measures
+        self, mesh: Mesh, length: Scalar, damping: Scalar, x: Measures, rate: Measures
     ) -> Scalar:
         """Half of the power lost in damping."""
         hats, h = (jnp.asarray(y, length.dtype) for y in (mesh.halves, mesh.h))
-        axial = damping / 2 * (hats @ rate.strain**2 + EVENING * h @ rate.uneven**2)
+        squares = self.tightness(x.strain) * rate.strain**2
+        axial = damping / 2 * (hats @ squares + EVENING * h @ rate.uneven**2)
         bent = mesh.product(rate.curvature, rate.curvature)
         return length * (axial + self.bending_damping / 2 * bent)
 

@@ -29,17 +29,17 @@ def springs(line: Line, ends: tuple[AbstractEnd, AbstractEnd], h: Scalar) -> Cha
     shares = jnp.asarray(mesh.h, rows.dtype)
     lengths = line.length * shares
     strain = line.measures.strain
-    tight = rope.tangent(jnp.maximum(strain, strain + h * line.rate.strain))
-    stiff = rope.EA * jnp.maximum(tight[1:], tight[:-1])
+    tight = rope.tightness(jnp.maximum(strain, strain + h * line.rate.strain))
+    tight = jnp.maximum(tight[1:], tight[:-1])
     pull = jnp.maximum((line.tension[1:] + line.tension[:-1]) / 2, 0.0)
-    lost = rope.damping(mesh, line.cable.length) * jnp.ones_like(lengths)
+    lost = rope.damping(mesh, line.cable.length) * tight
     bent = BENDING / lengths**2
     P = along[:, :, None] * along[:, None, :]
     Q = jnp.eye(3, dtype=P.dtype)[None] - P
     over = lambda x: (STIFFER * x / lengths)[:, None, None]
     return Chain(
         line.mass,
-        over(stiff) * P + over(pull + rope.EI * bent) * Q,
+        over(rope.EA * tight) * P + over(pull + rope.EI * bent) * Q,
         over(lost) * P + over(rope.bending_damping * bent) * Q,
         along * shares[:, None],
         {n: (p.body, p.p, _motion(ends[n])) for n, p in line.held()},

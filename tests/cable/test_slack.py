@@ -21,21 +21,19 @@ def test_top_of_the_line_oscillates():
     rope = Rope(7700 * np.pi / 4 * 0.005**2, 8e5, axial_damping=5e3)
     line = Cable(rope, 20.0, PinnedEnd("load"), DrivenEnd(top), mesh=4)
     system = djdyn.System(payload(1400.0, 274.4, 20.0), {"line": line})
-    run = djdyn.simulate(
-        system, 3.8, saveat=381, solver="kvaerno3", rtol=1e-5, atol=1e-6
-    )
+    run = djdyn.simulate(system, 3.8, saveat=381, rtol=1e-5, atol=1e-6)
     z = np.asarray(run.y.q[:, 2]) - 20
     assert np.allclose(z[[100, 200, 300]], [-17.30, -19.99, -21.74], atol=0.02)
     tension = np.asarray(run.signal("line.tail_tension"))
-    slack = tension[20:] < 1.0
+    slack = tension[20:] < 50.0  # the end node has weight and inertia
     assert np.isclose(run.t[20:][slack][0], 0.74, atol=0.02)
     assert np.isclose(tension[250:].max(), 46.1e3, rtol=0.01)
     assert np.isclose(run.t[250:][tension[250:].argmax()], 3.56, atol=0.02)
 
 
-def dropped(EA: float = 2e4) -> tuple[djdyn.System, djdyn.State]:
+def dropped(slack_width: float = 1e-6) -> tuple[djdyn.System, djdyn.State]:
     """A payload that falls one metre until its slack line of 3 m is tight."""
-    rope = Rope(0.5, EA, EI=0.05, axial_damping=50.0)
+    rope = Rope(0.5, 2e4, EI=0.05, axial_damping=50.0, slack_width=slack_width)
     line = Cable(rope, 3.0, PinnedEnd("load"), FixedEnd([0, 0, 0]), mesh=3)
     system = djdyn.System(payload(20.0, 0.5, 2.0), {"line": line})
     y = system.initial_state()
@@ -49,15 +47,15 @@ def test_snap():
     system, y = dropped()
     run = djdyn.simulate(system, 1.5, y, ledger=True, saveat=151, rtol=1e-7, atol=1e-9)
     tension = np.asarray(run.signal("line.tail_tension"))
-    assert tension[:40].max() < 20 < 10 * 20 * 9.81 < 10 * tension.max()
+    assert 5 * tension[:20].max() < 20 * 9.81 < tension.max() / 3
     turned_over = 20 * 9.81  # of the order of one metre of fall, J
     assert np.max(np.abs(djdyn.audit(system, run))) < 1e-5 * turned_over
 
 
 @pytest.mark.slow
 def test_gradient_through_a_snap():
-    """Fixed steps: forward, reverse and differences, and the same in a batch."""
-    system, y = dropped()
+    """Fixed steps, and a corner wide enough for them to see it."""
+    system, y = dropped(0.02)
     paths = ("line.rope.EA", "line.rope.EI", "line.length")
     base = {p: djdyn.get(system, p) for p in paths}
 
@@ -68,7 +66,7 @@ def test_gradient_through_a_snap():
         how = {"solver": "rk4", "dt": 1e-3, "saveat": [0.7], "adjoint": "direct"}
         return djdyn.simulate(model, 0.7, y, **how).y.q[0, 2]
 
-    x, h = jnp.ones(3), 1e-5
+    x, h = jnp.ones(3), 1e-6
     gradient = jax.jit(jax.jacfwd(end))(x)
     for i, step in enumerate(h * np.eye(3)):
         difference = (end(x + step) - end(x - step)) / (2 * h)
