@@ -15,7 +15,6 @@ systems it is the Jacobian.
 import math
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax

@@ -117,7 +117,7 @@ def system() -> djdyn.System:
 
 @pytest.fixture(scope="module")
 def y0(system) -> djdyn.State:
-    """Lanes that start apart; the first at rest and unturned, where kinks would show."""
+    """Lanes that start apart; the first at rest and unturned, where kinks show."""
     rng, mechanism = np.random.default_rng(1), system.mechanism
     q = np.stack([random_q(rng, mechanism) for _ in range(LANES)])
     v = 0.3 * rng.normal(size=(LANES, mechanism.nv))
