@@ -44,7 +44,7 @@ class SemiImplicit(dfx.AbstractSolver):
 
 
 class Ros2(dfx.AbstractSolver):
-    """Linearly implicit steps; see `djdyn.implicit`. Second order, for stiff systems."""
+    """Linearly implicit steps of second order, for stiff systems: `djdyn.implicit`."""
 
     term_structure: ClassVar = dfx.AbstractTerm
     interpolation_cls: ClassVar[Callable[..., Any]] = dfx.LocalLinearInterpolation

@@ -87,7 +87,7 @@ def test_lines_at_long_steps(lift):
     saves = np.linspace(0.0, 2.0, 41)
     wanted = djdyn.simulate(system, 2.0, y0, saveat=saves, rtol=1e-9, atol=1e-9)
     errors = []
-    for dt in (2 * DT, DT):
+    for dt in (DT, DT / 2):
         how = {"solver": "ros2", "dt": dt, "saveat": saves}
         found = djdyn.simulate(system, 2.0, y0, **how)
         gap = tension(found) - tension(wanted)
