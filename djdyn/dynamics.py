@@ -163,6 +163,7 @@ def _forward_jvp(primals: tuple, tangents: tuple, *, method: Method) -> tuple:
         return v_dot, jnp.zeros_like(v_dot)
     missing = lambda world, tau, F_WB: tau - inverse(world, v_dot, F_WB)
     _, rhs = eqx.filter_jvp(missing, primals, tangents)
+    rhs = jnp.zeros_like(v_dot) if rhs is None else rhs  # moved by nothing that counts
     return v_dot, _solve_mass(primals[0], rhs, method)
 
 

@@ -7,9 +7,9 @@ $$W k_1 = f(t, y),\qquad W k_2 = f(t + h, y + h k_1) - 2 k_1,\qquad
 y_1 = y + \tfrac32 h k_1 + \tfrac12 h k_2 ,$$
 
 is of second order whatever $A$ is, and damps stiff modes out where $A$ is about the
-Jacobian of $f$. So $A$ may be rough: where parts are lines it holds their elements as
-chains of springs, solved from node to node, and leaves all else explicit; in other
-systems it is the Jacobian.
+Jacobian of $f$. So $A$ may be rough: it holds the elements of lines as chains of springs,
+solved from node to node together with the bodies at their ends, and leaves all else
+explicit.
 """
 
 import math
@@ -49,12 +49,7 @@ def _solver(field: Field, t: Scalar, y: Array, h: Scalar) -> Solve:
     parts = field.system.parts
     lines = [k for k, part in parts.items() if isinstance(part, AbstractLinePart)]
     if not lines:
-        one = jnp.ones_like(t)
-        f_t = jax.jvp(lambda t: field(t, y), (t,), (one,))[1]
-        factors = eliminate(
-            jnp.eye(len(y), dtype=y.dtype) - h * jax.jacfwd(field, 1)(t, y)
-        )
-        return lambda b, clock: substitute(factors, b + clock * h * f_t)
+        raise ValueError("ros2 knows what is stiff in cables, and there is none")
     state, _ = field.unravel(y)
     now = field.system.at(t, state, field.input_values(t), field.held)
     chains = {}
@@ -74,33 +69,6 @@ def _solver(field: Field, t: Scalar, y: Array, h: Scalar) -> Solve:
         return ravel_pytree((State(q, v, states), work))[0]
 
     return solve
-
-
-# Small dense systems ------------------------------------------------------------------
-
-
-def eliminate(W: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Gauss's factors in one matrix. Not pivoted: implicit steps keep the diagonal."""
-    rows = list(W)
-    for k in range(len(rows)):
-        rows[k] = rows[k].at[k].set(1 / rows[k][k])
-        for i in range(k + 1, len(rows)):
-            m = rows[i][k] * rows[k][k]
-            rows[i] = rows[i].at[k].set(m).at[k + 1 :].add(-m * rows[k][k + 1 :])
-    return jnp.stack(rows)
-
-
-def substitute(factors: Float[Array, "n n"], b: Float[Array, " n"]) -> Array:
-    """Solves with what `eliminate` gave."""
-    x = list(b)
-    for i in range(len(x)):
-        for k in range(i):
-            x[i] = x[i] - factors[i, k] * x[k]
-    for i in reversed(range(len(x))):
-        for k in range(i + 1, len(x)):
-            x[i] = x[i] - factors[i, k] * x[k]
-        x[i] = x[i] * factors[i, i]
-    return jnp.stack(x)
 
 
 # Chains -------------------------------------------------------------------------------

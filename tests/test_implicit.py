@@ -8,51 +8,9 @@ import pytest
 
 import djdyn
 from djdyn.cable import Cable, DrivenEnd, PinnedEnd, Rope
-from djdyn.implicit import eliminate, substitute
-from djdyn.parts import JointFriction, JointSpring
 from djdyn.timefunctions import Harmonic
 
 from .gradients import assert_gradient
-
-
-def spring(stiffness: float, viscous: float) -> djdyn.System:
-    """A slider of 1 kg without weight."""
-    body = djdyn.Body(
-        "mass", "world", djdyn.Prismatic((1, 0, 0)), 1.0, (0, 0, 0), np.eye(3)
-    )
-    parts = {
-        "spring": JointSpring("mass", stiffness),
-        "friction": JointFriction("mass", viscous=viscous),
-    }
-    return djdyn.System(djdyn.Mechanism((body,)), parts)
-
-
-def test_elimination():
-    rng = np.random.default_rng(0)
-    W, b = np.eye(6) + 0.3 * rng.normal(size=(6, 6)), rng.normal(size=6)
-    found = jax.jit(lambda W, b: substitute(eliminate(W), b))(W, b)
-    assert np.allclose(found, np.linalg.solve(W, b), rtol=1e-12)
-
-
-def test_second_order_on_a_damped_oscillation():
-    """Closed form of x'' + 2x' + 26x = 0 from one: exp(-t)(cos 5t + sin(5t)/5)."""
-    system, errors = spring(26.0, 2.0), []
-    y0 = system.initial_state(q={"mass": [1.0]})
-    exact = np.exp(-1.0) * (np.cos(5.0) + np.sin(5.0) / 5)
-    for dt in (0.02, 0.01):
-        end = djdyn.simulate(system, 1.0, y0, solver="ros2", dt=dt, saveat=[1.0])
-        errors.append(abs(float(end.y.q[0, 0]) - exact))
-    assert errors[1] < 1e-3
-    assert 1.8 < np.log2(errors[0] / errors[1]) < 2.2
-
-
-def test_stiff_decay_is_damped_out():
-    """A pole at -1e6 1/s, in steps of 10 ms."""
-    system = spring(1e6, 1e6)
-    y0 = system.initial_state(q={"mass": [1.0]}, v={"mass": [5.0]})
-    end = djdyn.simulate(system, 0.1, y0, solver="ros2", dt=0.01, saveat=[0.1])
-    slow = np.exp(-0.1)  # the other pole: x' = -x
-    assert np.isclose(float(end.y.q[0, 0]), slow, rtol=1e-4)
 
 
 # A load on a stiff line whose upper end heaves, 50 times faster than the load bounces.
@@ -108,6 +66,15 @@ def test_kernels_take_the_same_steps(lift):
     close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
     jax.tree.map(close, *ends)
     jax.tree.map(close, jax.tree.map(lambda x: x[0], ends[0]), alone)
+
+
+def test_without_lines_there_is_nothing_to_do():
+    body = djdyn.Body(
+        "mass", "world", djdyn.Prismatic((1, 0, 0)), 1.0, (0, 0, 0), np.eye(3)
+    )
+    system = djdyn.System(djdyn.Mechanism((body,)))
+    with pytest.raises(ValueError, match="there is none"):
+        djdyn.simulate(system, 1.0, solver="ros2", dt=0.1)
 
 
 @pytest.mark.slow
