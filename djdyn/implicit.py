@@ -7,9 +7,9 @@ $$W k_1 = f(t, y),\qquad W k_2 = f(t + h, y + h k_1) - 2 k_1,\qquad
 y_1 = y + \tfrac32 h k_1 + \tfrac12 h k_2 ,$$
 
 is of second order whatever $A$ is, and damps stiff modes out where $A$ is about the
-Jacobian of $f$. So $A$ may be rough: it holds the elements of lines as chains of springs,
-solved from node to node together with the bodies at their ends, and leaves all else
-explicit.
+Jacobian of $f$. So $A$ may be rough: it holds the elements of lines as chains of
+springs, solved from node to node together with the bodies at their ends, and leaves all
+else explicit.
 """
 
 import math
