@@ -35,24 +35,18 @@ def lift() -> tuple[djdyn.System, djdyn.State]:
     return system, djdyn.equilibrium(system, system.initial_state(q=q))
 
 
-def tension(trajectory) -> np.ndarray:
-    return np.asarray(trajectory.signal("line.head_tension"))
-
-
 def test_lines_at_long_steps(lift):
     """Against adaptive steps; explicit ones of this length blow up."""
     system, y0 = lift
     saves = np.linspace(0.0, 2.0, 41)
     wanted = djdyn.simulate(system, 2.0, y0, saveat=saves, rtol=1e-9, atol=1e-9)
     errors = []
-    for dt in (DT, DT / 2):
+    for dt in (DT, DT / 2):  # of a bounce of 0.2 s
         how = {"solver": "ros2", "dt": dt, "saveat": saves}
         found = djdyn.simulate(system, 2.0, y0, **how)
-        gap = tension(found) - tension(wanted)
-        errors.append(np.max(np.abs(gap)) / np.ptp(tension(wanted)))
-        assert np.max(np.abs(found.y.q - wanted.y.q)) < 2e-3
-    assert errors[1] < 0.03
-    assert errors[0] / errors[1] > 3
+        errors.append(np.max(np.abs(found.y.q - wanted.y.q)))
+    assert errors[1] < 1e-3  # m, where the upper end heaves by 0.1 m
+    assert errors[0] / errors[1] > 3.5
 
 
 def test_kernels_take_the_same_steps(lift):
