@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import fluid, joints, parts, sea, timefunctions
+from .. import cable, fluid, joints, parts, sea, timefunctions
 from .._units import converter_of
 from ..mechanism import Body, Frame, Mechanism
 from ..simulate import simulate
@@ -51,6 +51,8 @@ PARTS: tuple[type, ...] = (
     parts.FrameSensor,
     fluid.Buoyancy,
     fluid.Drag,
+    cable.Cable,
+    cable.Sheave,
 )
 FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
     f.__name__: f
@@ -66,6 +68,15 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
         timefunctions.Heave,
         timefunctions.GuidedMotion,
         fluid.Fluid,
+        cable.Rope,
+        cable.FreeEnd,
+        cable.FixedEnd,
+        cable.DrivenEnd,
+        cable.PinnedEnd,
+        cable.ClampedEnd,
+        cable.PointMass,
+        cable.PointForce,
+        cable.graded,
     )
 }
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -152,6 +163,8 @@ class _Place:
         for key, value in table.items():
             if isinstance(value, Mapping):
                 value = (self / key).choose(FUNCTIONS, value)
+            elif isinstance(value, list) and any(isinstance(x, Mapping) for x in value):
+                value = tuple((self / key).choose(FUNCTIONS, x) for x in value)
             elif key in numbers:
                 value = (self / key).numbers(value)
             values[key] = value

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from djdyn.io import from_moordyn
 from djdyn.io.moordyn import read_moordyn
 from experiments import moordyn_peer as peer
 
@@ -143,3 +144,63 @@ def test_moordyn_on_the_heave_driven_payload():
     assert abs(run.force.max() - 18_336) < 10
     assert run.positions.shape == (2001, 2, 3)
     assert run.wall > 0
+
+
+def test_a_deck_as_a_system_at_rest():
+    """CAB-2, elastic catenary: the exact tension at the fairlead, by 20 elements."""
+    system, y = from_moordyn(peer.catenary_deck(20, 1e-3))
+    found = system.at(0.0, y).signals["line1.head_tension"]
+    assert np.isclose(found, peer.CATENARY_TENSION, rtol=5e-4)
+
+
+BUOY = """\
+---------------------- LINE TYPES ----------------------
+name Diam Mass/m EA BA EI Cd Ca CdAx CaAx
+(-)
+rope 0.1 8 5e6 2e4 0 1.2 1.0 0.05 0.1
+---------------------- BODIES ----------------------
+ID Attachment X0 Y0 Z0 r0 p0 y0 Mass CG I Volume CdA Ca
+(-)
+1 Free 0 0 -10 0 0 90 1e3 0 1e3|2e3|3e3 2.0 1|2 0.5
+---------------------- POINTS ----------------------
+ID Attachment X Y Z Mass Volume CdA Ca
+(-)
+1 Fixed 0 0 -40 0 0 0 0
+2 Body1 0 0 0 0 0 0 0
+3 Free 0 0 -20 100 0.02 0.1 1.0
+---------------------- LINES ----------------------
+ID LineType AttachA AttachB UnstrLen NumSegs LineOutputs
+(-)
+1 rope 1 2 30 3 -
+2 rope 3 2 10 3 -
+---------------------- OPTIONS ----------------------
+9.81 g
+1000 rhoW
+--------------------- need this line ------------------
+"""
+
+
+def test_free_points_and_bodies_hang_at_rest():
+    """A buoy on a rope, from which a weight hangs: tensions are weights in water."""
+    system, y = from_moordyn(BUOY, elements={2: 2}, ignore=("CaAx",))
+    now = system.at(0.0, y)
+    assert np.allclose(now.v_dot, 0.0, atol=1e-6)
+    rope = 9.81 * (8 - 1000 * math.pi / 4 * 0.1**2)  # N/m
+    hung = 9.81 * (100 - 20) + 10 * rope
+    lift = 9.81 * (2000 - 1000)
+    assert np.isclose(now.signals["line2.head_tension"], hung, rtol=1e-6)
+    assert np.isclose(now.signals["line1.head_tension"], lift - hung, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({}, "'chain' has added mass along the line"),
+        ({"motions": {"point1": len}}, "a motion of 'point1', but coupled are point3"),
+        ({"elements": {7: 3}}, "elements of unknown line 7"),
+    ],
+)
+def test_what_a_system_cannot_hold_is_said(how, said):
+    ignore = {} if not how else {"ignore": ("CaAx",)}
+    with pytest.raises(ValueError, match=said):
+        from_moordyn(DECK, **how, **ignore)

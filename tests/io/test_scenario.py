@@ -177,3 +177,33 @@ kp = 0.5
 type = "Winch"
 target = "pid.u"
 """
+
+
+HOIST = """
+[simulation]
+t1 = 1.0
+[[body]]
+name = "load"
+joint = { type = "prismatic", axis = [0, 0, 1] }
+mass = 100.0
+[part.line]
+type = "Cable"
+rope = { type = "Rope", linear_density = 0.5, EA = 1e6 }
+length = 10.0
+mesh = { type = "graded", elements = 4, power = 1.5 }
+tail = { type = "PinnedEnd", frame = "load" }
+head = { type = "FixedEnd", point = [0, 0, 10], payout = "speed" }
+masses = [{ type = "PointMass", position = 4.0, mass = 2.0 }]
+[input]
+speed = 0.1
+"""
+
+
+def test_cables_in_files(tmp_path):
+    system = read_scenario(written(tmp_path, HOIST)).system
+    assert djdyn.get(system, "line.rope.EA") == 1e6
+    assert system.parts["line"].mesh[1] == 0.125
+    assert system.parts["line"].masses[0].mass == 2.0
+    bad = HOIST.replace('frame = "load"', 'frame = "lode"')
+    with pytest.raises(ScenarioError, match=r"machine.toml: .*'lode'"):
+        read_scenario(written(tmp_path, bad))
