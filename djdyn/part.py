@@ -74,6 +74,14 @@ class JointLoad(eqx.Module):
         return self.force @ world.joint(self.joint)[1]
 
 
+@runtime_checkable
+class ChecksStart(Protocol):
+    """A part that cannot start from everywhere."""
+
+    def check_start(self, state: Any, world: World) -> None:
+        """Raises where it cannot."""
+
+
 class Response(eqx.Module):
     """What a part does at an instant."""
 

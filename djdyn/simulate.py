@@ -12,6 +12,8 @@ from jaxtyping import Array, Float
 
 from ._types import Number, Numbers, known
 from .field import Field, Inputs
+from .kinematics import look
+from .part import ChecksStart
 from .solvers import Integrator
 from .system import State, System
 from .trajectory import Trajectory, input_values
@@ -126,6 +128,9 @@ def check_state(system: System, y: State) -> None:
             raise ValueError(f"initial {name} has shape {x.shape}, expected {z.shape}")
         if known(x) and not np.all(np.isfinite(x)):
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
+    for name, part in system.parts.items():
+        if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
+            part.check_start(y.parts[name], look(system.mechanism, y.q, y.v))
 
 
 def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
