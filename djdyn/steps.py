@@ -15,10 +15,11 @@ from jaxtyping import Array, Float
 from . import kernels
 from ._types import Scalar
 from .field import Field
+from .rosenbrock import rosenbrock_step
 from .solvers import TABLEAUS
 
 
-METHODS = ("semi_implicit", *TABLEAUS)
+METHODS = ("semi_implicit", "rodas4", *TABLEAUS)
 Step = Callable[..., Array]  # (i, y, *theta) -> y
 
 
@@ -52,6 +53,8 @@ def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array
     """A step of a fixed-step method."""
     if solver == "semi_implicit":
         return field.correct_coordinates(y, y + h * field(t, y), h)
+    if solver == "rodas4":
+        return rosenbrock_step(field, t, y, h)[0]
     A, b, c = (jnp.asarray(x, y.dtype) for x in TABLEAUS[solver])
     rate = jax.checkpoint(lambda t, y: field(t, y))  # less to store
 
