@@ -130,7 +130,7 @@ def check_state(system: System, y: State) -> None:
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
     for name, part in system.parts.items():
         if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
-            part.check_start(y.parts[name], look(system.mechanism, y.q, y.v))
+            part.check_start(y.parts[name], _look(system.mechanism, y.q, y.v))
 
 
 def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
@@ -162,6 +162,9 @@ def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
     if times[0] < t0 or times[-1] > t1:
         raise ValueError(f"save times must lie between {t0} and {t1} s")
     return times
+
+
+_look = eqx.filter_jit(look)
 
 
 @eqx.filter_checkpoint  # less to trace, less to store

@@ -102,11 +102,11 @@ class Circuit(AbstractPart):
         del state
         for name, component in self.components.items():
             if isinstance(component, Cylinder):
-                x, stroke = float(component.extension(world)[0]), component.stroke
-                if known(stroke) and not -1e-9 <= x <= float(stroke) + 1e-9:
+                x, stroke = float(component.extension(world)[0]), float(component.stroke)
+                if not -1e-9 <= x <= stroke + 1e-9:
                     raise ValueError(
                         f"cylinder {name!r} is extended by {x:.6g} m, outside its stroke "
-                        f"of {float(stroke):.6g} m"
+                        f"of {stroke:.6g} m"
                     )
 
     # What happens ---------------------------------------------------------------------
