@@ -21,29 +21,22 @@ from ._types import Scalar
 
 
 GAMMA = 0.25
-A = (
-    (),
-    (1.544,),
-    (0.9466785280815826, 0.2557011698983284),
-    (3.314825187068521, 2.896124015972201, 0.9986419139977817),
-    (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895),
-)
-C = (
-    (),
-    (-5.6688,),
-    (-2.430093356833875, -0.2063599157091915),
-    (-0.1073529058151375, -9.594562251023355, -20.47028614809616),
-    (7.496443313967647, -10.24680431464352, -33.99990352819905, 11.7089089320616),
-    (
-        8.083246795921522,
-        -7.981132988064893,
-        -31.52159432874371,
-        16.31930543123136,
-        -6.058818238834054,
-    ),
-)
-TIMES = (0.0, 0.386, 0.21, 0.63, 1.0, 1.0)
-SLOPES = (0.25, -0.1043, 0.1035, -0.0362, 0.0, 0.0)
+A = np.zeros((6, 6))  # points of the stages
+A[1, :1] = 1.544
+A[2, :2] = 0.9466785280815826, 0.2557011698983284
+A[3, :3] = 3.314825187068521, 2.896124015972201, 0.9986419139977817
+A[4, :4] = 1.221224509226641, 6.019134481288629, 12.53708332932087, -0.687886036105895
+A[5] = A[4] + np.eye(6)[4]
+B = A[5] + np.eye(6)[5]  # the end of the step
+C = np.zeros((6, 6))
+C[1, :1] = -5.6688
+C[2, :2] = -2.430093356833875, -0.2063599157091915
+C[3, :3] = -0.1073529058151375, -9.594562251023355, -20.47028614809616
+C[4, :4] = 7.496443313967647, -10.24680431464352, -33.99990352819905, 11.7089089320616
+C[5, :3] = 8.083246795921522, -7.981132988064893, -31.52159432874371
+C[5, 3:5] = 16.31930543123136, -6.058818238834054
+TIMES = np.array([0.0, 0.386, 0.21, 0.63, 1.0, 1.0])
+SLOPES = np.array([0.25, -0.1043, 0.1035, -0.0362, 0.0, 0.0])
 VectorField = Callable[[Scalar, Array], Array]
 
 
@@ -54,17 +47,17 @@ def rosenbrock_step(
     both = jax.jacfwd(lambda x: f(x[-1], x[:-1]))(jnp.append(y, t))
     J, f_t = both[:, :-1], both[:, -1]
     solve = _eliminated(jnp.eye(len(y), dtype=y.dtype) / (h * GAMMA) - J)
-    stages: list[Array] = []
-    here = y
-    for i, row in enumerate(C):
-        if i < len(A):
-            here = sum((a * k for a, k in zip(A[i], stages, strict=True)), start=y)
-        else:
-            here = here + stages[-1]  # stiffly accurate: the fifth stage's own point
-        rhs = f(t + TIMES[i] * h, here) + (SLOPES[i] * h) * f_t
-        rhs = sum((c / h * k for c, k in zip(row, stages, strict=True)), start=rhs)
-        stages.append(solve(rhs))
-    return here + stages[-1], stages[-1]
+
+    def stage(stages: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
+        a, c, time, slope, here = row
+        rhs = f(t + time * h, y + a @ stages) + (slope * h) * f_t + (c / h) @ stages
+        return stages + here[:, None] * solve(rhs)[None], None
+
+    # A loop over the stages, so that the field is compiled once.
+    rows = (A, C, TIMES, SLOPES, np.eye(6))
+    rows = tuple(jnp.asarray(x, y.dtype) for x in rows)
+    stages, _ = jax.lax.scan(stage, jnp.zeros((6, *y.shape), y.dtype), rows)
+    return y + jnp.asarray(B, y.dtype) @ stages, stages[-1]
 
 
 def _eliminated(W: Float[Array, "n n"]) -> Callable[[Array], Array]:
