@@ -13,7 +13,14 @@ from djdyn.view.machine import draw
 from .study import Study
 
 
-KINDS = (controllers.JointPID, controllers.Reference)
+KINDS = (
+    controllers.JointPID,
+    controllers.Reference,
+    controllers.Joystick,
+    controllers.ReferenceModel,
+    controllers.PDGravity,
+    controllers.ComputedTorque,
+)
 
 
 def run(path: Path, out: Path | None) -> int:
