@@ -47,8 +47,8 @@ class Backstepping(AbstractSignalPart):
       u = \frac{V_0\sqrt\rho}{2\beta C_d}\,
           \frac{v_d}{\sqrt{P_s - \operatorname{sign}(v_d)P_L}} .$$
 
-    (Rokseth, *Bond graph modelling of a hydraulic manipulator*, 2014, with Christoffel's
-    $C$ and the placing of $\varepsilon$ corrected.) $\dot\alpha_1$ is exact, a
+    (Rokseth, master's thesis, NTNU, 2014, paper 2, with Christoffel's $C$ and the
+    placing of $\varepsilon$ corrected.) $\dot\alpha_1$ is exact, a
     derivative along the motion that the model predicts; with `lever_rate` off $E$ is
     taken as constant in it, as in the source. $w$ is `pressure_scale`: pressure errors
     count in units of it.
@@ -90,7 +90,9 @@ class Backstepping(AbstractSignalPart):
             if len(getattr(self, what)) != n:
                 raise ValueError(f"{n} joints need {n} {what}")
         if self.friction_at not in ("desired", "measured"):
-            raise ValueError(f"friction at desired or measured, not {self.friction_at!r}")
+            raise ValueError(
+                f"friction at desired or measured, not {self.friction_at!r}"
+            )
 
     def initial_state(self) -> dict[str, Array]:
         return {"integral": jnp.zeros(len(self.joints))}
@@ -151,8 +153,10 @@ class Backstepping(AbstractSignalPart):
         return Response({"integral": now.e1}, outputs=outputs)
 
     def lyapunov(self, state: dict, world: World, signals: Signals) -> Scalar:
-        r"""$\tfrac12 e_2^\top Be_2 + \tfrac12 e_1^\top K_pe_1 + \varepsilon e_1^\top Be_2
-        + \tfrac12|e_3|^2/w^2$, which falls where gains are positive and $K_i$ is zero.
+        r"""Falls, on the control plant model, where gains are positive and $K_i$ is zero.
+
+        $$\tfrac12 e_2^\top Be_2 + \tfrac12 e_1^\top K_pe_1
+          + \varepsilon e_1^\top Be_2 + \tfrac12|e_3|^2/w^2$$
         """
         now = self.errors(state, world, signals)
         kinetic = (now.e2 / 2 + self.epsilon * now.e1) @ now.B @ now.e2

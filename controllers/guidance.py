@@ -60,8 +60,12 @@ class ReferenceModel(AbstractSignalPart):
     $$\dot x = \operatorname{clip}\bigl(\omega(q_r - x),\ \pm\dot q_{max}\bigr),\qquad
       \ddot q_d = \omega^2(x - q_d) - 2\zeta\omega\,\dot q_d ;$$
 
-    without a limit $q_d^{(3)} + (2\zeta+1)\omega\,\ddot q_d + (2\zeta+1)\omega^2\dot q_d
-    + \omega^3 q_d = \omega^3 q_r$. For $\zeta \ge 1$ the reference is never faster than
+    without a limit
+
+    $$q_d^{(3)} + (2\zeta+1)\omega\,\ddot q_d + (2\zeta+1)\omega^2\dot q_d
+      + \omega^3 q_d = \omega^3 q_r .$$
+
+    For $\zeta \ge 1$ the reference is never faster than
     `rate_limit`. Outputs `value`, `rate`, `acceleration` and `jerk`.
     """
 

@@ -11,6 +11,7 @@ and the last stage is the error.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +42,7 @@ VectorField = Callable[[Scalar, Array], Array]
 
 
 def rosenbrock_step(
-    f: VectorField, t: Scalar, y: Float[Array, " n"], h: Scalar
+    f: VectorField, t: Any, y: Float[Array, " n"], h: Any
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """The state a step on, and the error's estimate."""
     both = jax.jacfwd(lambda x: f(x[-1], x[:-1]))(jnp.append(y, t))

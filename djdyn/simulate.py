@@ -51,8 +51,8 @@ def simulate(
     **Arguments:**
 
     - `saveat`: times to save at, or how many, evenly spaced (201 if not given).
-    - `solver`: `"tsit5"`, `"dopri8"` (not stiff), `"kvaerno3"`, `"kvaerno5"` (stiff),
-      `"rk4"`, `"semi_implicit"` (fixed steps).
+    - `solver`: `"tsit5"`, `"dopri8"` (not stiff), `"kvaerno3"`, `"kvaerno5"`,
+      `"rodas4"` (stiff), `"rk4"`, `"semi_implicit"` (fixed steps).
     - `dt`: fixed steps of this length; without it steps follow `rtol` and `atol`.
     - `control_period`: evaluates controllers at this period and holds their outputs in
       between; without it they are continuous. Their own states follow the exact

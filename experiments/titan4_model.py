@@ -1,7 +1,6 @@
 """The Titan 4 arm: links, hydraulics, guidance and controller.
 
-(Rokseth, *Bond graph modelling of a hydraulic manipulator*, NTNU 2014, case study 1 and
-its paper 2. Inertias of links 3 and 4 as printed belong to no body; they are put in
+(Rokseth, master's thesis, NTNU, 2014, case study 1 and paper 2. Inertias of links 3 and 4 as printed belong to no body; they are put in
 afterwards where the print's numbers are wanted.)
 """
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,8 +22,8 @@ class Circuit(AbstractPart):
     r"""Oil in volumes, and the valves, cylinders and motors that move it.
 
     `parts` holds nodes and components by name; components name the nodes that their
-    ports are connected to. With $V$ the volume at a node, $B$ the oil's bulk modulus and
-    $K$ the compliance of walls or gas,
+    ports are connected to. With $V$ the volume at a node, $B$ the oil's bulk modulus
+    and $K$ the compliance of walls or gas,
 
     $$(V/B + K)\,\dot p = v(p)\sum q - \dot V .$$
 
@@ -68,9 +67,11 @@ class Circuit(AbstractPart):
         self._check_supplies()
 
     def _check_supplies(self) -> None:
-        of = lambda kind: {k: n for k, n in self.nodes.items() if isinstance(n, kind)}
-        for high, supply in of(Supply).items():
-            for low, tank in of(Tank).items():
+        nodes = self.nodes.items()
+        supplies = [(k, node) for k, node in nodes if isinstance(node, Supply)]
+        tanks = [(k, node) for k, node in nodes if isinstance(node, Tank)]
+        for high, supply in supplies:
+            for low, tank in tanks:
                 p, p_tank = supply.pressure, tank.pressure
                 if known(p, p_tank) and np.any(np.asarray(p) < np.asarray(p_tank)):
                     raise ValueError(
@@ -102,11 +103,14 @@ class Circuit(AbstractPart):
         del state
         for name, component in self.components.items():
             if isinstance(component, Cylinder):
-                x, stroke = float(component.extension(world)[0]), float(component.stroke)
+                x, stroke = (
+                    float(component.extension(world)[0]),
+                    float(component.stroke),
+                )
                 if not -1e-9 <= x <= stroke + 1e-9:
                     raise ValueError(
-                        f"cylinder {name!r} is extended by {x:.6g} m, outside its stroke "
-                        f"of {stroke:.6g} m"
+                        f"cylinder {name!r} is extended by {x:.6g} m, outside its "
+                        f"stroke of {stroke:.6g} m"
                     )
 
     # What happens ---------------------------------------------------------------------

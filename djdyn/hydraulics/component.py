@@ -58,7 +58,7 @@ class Effect(eqx.Module):
 
     flows: dict[str, Scalar]
     loss: Scalar
-    source: Scalar | float = 0.0
+    source: Scalar = eqx.field(converter=jnp.asarray, default=0.0)
     rate: States = eqx.field(default_factory=dict)
     loads: tuple[Load | JointLoad, ...] = ()
     outputs: dict[str, Array] = eqx.field(default_factory=dict)

@@ -23,8 +23,8 @@ class EndStop(eqx.Module):
 
     $$F = s(x/w)\bigl(k\,x + c\,\dot x\,s(\dot x/w_v)\bigr),$$
 
-    $s = 3\xi^2 - 2\xi^3$; it is damped on its way in only. (Baharudin and others, *Tree
-    harvester truck simulator*, 2014, eq. 25, corrected.) Over the last `cushion` of the
+    $s = 3\xi^2 - 2\xi^3$; it is damped on its way in only. (Baharudin,
+    doctoral dissertation, Lappeenranta, 2016, publication III, eq. 25, corrected.) Over the last `cushion` of the
     stroke a further damping `cushioning` comes in, as of oil that leaves by a narrowing
     gap.
     """

@@ -50,7 +50,9 @@ class Fluid(eqx.Module):
     def __check_init__(self):
         check_values(self)
         if self.conserves not in ("mass", "volume"):
-            raise ValueError(f"a fluid conserves mass or volume, not {self.conserves!r}")
+            raise ValueError(
+                f"a fluid conserves mass or volume, not {self.conserves!r}"
+            )
 
     def _air(self, p: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         r"""Volume of one of air, its slope, and its integral from zero, over $p_a$."""

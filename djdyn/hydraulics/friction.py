@@ -81,8 +81,8 @@ class Efficiency(AbstractSliding):
     r"""$F = |p_1A_1 - p_2A_2|\,(1 - \eta)\,f(|v|)\tanh(v/w)$.
 
     $f$ is a table of factors by speed, straight in between. The absolute value and the
-    odd function of speed make it take energy at all signs. (Baharudin, *Real-time
-    simulation of multibody systems*, 2016, eq. 2.54, corrected.)
+    odd function of speed make it take energy at all signs. (Baharudin,
+    doctoral dissertation, Lappeenranta, 2016, eq. 2.54, corrected.)
     """
 
     efficiency: Scalar = eqx.field(converter=si("1", above=0.0), default=0.9)
@@ -106,8 +106,8 @@ class Efficiency(AbstractSliding):
 
 
 class LuGre(AbstractFriction):
-    r"""Bristles of deflection $z$ (Canudas de Wit and others, *A new model for control of
-    systems with friction*, 1995):
+    r"""Bristles of deflection $z$ (Canudas de Wit, Olsson, Åström and Lischinsky, *A new
+    model for control of systems with friction*, 1995):
 
     $$\dot z = v - \sigma_0\frac{|v|}{g(v)}z,\quad
       g = F_c + (F_s - F_c)\,e^{-(v/v_s)^2},\quad

@@ -17,8 +17,8 @@ class Motor(AbstractValve):
     r"""Turns a joint by oil from `a` to `b`: $\tau = V_p(p_a - p_b)$.
 
     Ideal: $q = V_p\,\omega$ at the mean density of the oil between its ports, so that
-    nothing is lost. In textbooks' convention the oil's compression does not arrive where
-    it should, and is booked as lost, or as drawn from outside.
+    nothing is lost. In textbooks' convention the oil's compression does not arrive
+    where it should, and is booked as lost, or as drawn from outside.
     """
 
     ports: ClassVar[tuple[str, ...]] = ("a", "b")
@@ -58,7 +58,7 @@ def _kept(now: Conditions, q: Scalar, p1: Scalar, p2: Scalar) -> tuple[Scalar, S
 class Pump(AbstractValve):
     r"""Holds a pressure as far as its flow reaches,
 
-    $$q = q_{max}\operatorname{clip}\bigl((p_{set} - \Delta p)/p_{droop},\ 0,\ 1\bigr),$$
+    $$q = q_{max}\operatorname{clip}\bigl((p_{set} - \Delta p)/p_{droop},\ 0, 1\bigr),$$
 
     from `inlet` to `outlet`; its shaft draws what the oil takes up.
     """

@@ -86,8 +86,8 @@ class Accumulator(AbstractVolume):
 
     $$V_g = V_0\,\Bigl(\frac{p_0 + p_a}{p + p_a}\Bigr)^{1/n} .$$
 
-    Over the first `width` above $p_0$ the compliance comes in by a smooth step. `volume`
-    is the oil that stays in the port.
+    Over the first `width` above $p_0$ the compliance comes in by a smooth step.
+    `volume` is the oil that stays in the port.
     """
 
     volume: Scalar = eqx.field(converter=si("m^3", above=0.0))

@@ -36,8 +36,8 @@ class Edge(AbstractPassage):
     r"""A metering edge by its catalogue: $q = C\,u\sqrt{\min(\Delta p, \Delta p_c)}$.
 
     $C$ follows from the nominal flow as $Q_N/\sqrt{\Delta p_N}$; the opening $u$ from
-    zero to one is a signal, or full. A pressure compensator holds the drop over the edge
-    at $\Delta p_c$ (`compensation`), so that the load does not change the flow.
+    zero to one is a signal, or full. A pressure compensator holds the drop over the
+    edge at $\Delta p_c$ (`compensation`), so that the load does not change the flow.
     """
 
     inlet: str = eqx.field(static=True)

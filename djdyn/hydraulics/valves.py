@@ -46,7 +46,8 @@ class Relief(AbstractPassage):
 class Counterbalance(AbstractPassage):
     r"""Holds a load at its `inlet` until load and pilot pressure open it,
 
-    $$u = \operatorname{clip}\bigl((p_{in} + R\,p_{pilot} - p_{set})/\Delta p,\ 0,\ 1\bigr);$$
+    $$u = \operatorname{clip}\Bigl(
+        \frac{p_{in} + R\,p_{pilot} - p_{set}}{\Delta p},\ 0,\ 1\Bigr);$$
 
     oil towards the load passes freely, by a check that is open at `transition`.
     """

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import joints, parts, timefunctions
+from .. import hydraulics, joints, parts, timefunctions
 from .._units import converter_of
 from ..mechanism import Body, Frame, Mechanism
 from ..simulate import simulate
@@ -47,6 +47,7 @@ PARTS: tuple[type, ...] = (
     parts.JointActuator,
     parts.JointForce,
     parts.ExternalWrench,
+    hydraulics.Circuit,
 )
 FUNCTIONS: dict[str, type] = {
     f.__name__: f
@@ -57,6 +58,34 @@ FUNCTIONS: dict[str, type] = {
         timefunctions.Moves,
         timefunctions.DeckMotion,
         timefunctions.SteadyMotion,
+    )
+}
+INNER = FUNCTIONS | {  # what stands inside of a part
+    kind.__name__: kind
+    for kind in (
+        hydraulics.Fluid,
+        hydraulics.Supply,
+        hydraulics.Tank,
+        hydraulics.Volume,
+        hydraulics.Accumulator,
+        hydraulics.Orifice,
+        hydraulics.Edge,
+        hydraulics.Leakage,
+        hydraulics.Check,
+        hydraulics.Relief,
+        hydraulics.Counterbalance,
+        hydraulics.ServoValve,
+        hydraulics.Pump,
+        hydraulics.Line,
+        hydraulics.Motor,
+        hydraulics.Cylinder,
+        hydraulics.EndStop,
+        hydraulics.BetweenFrames,
+        hydraulics.OnJoint,
+        hydraulics.Triangle,
+        hydraulics.Stribeck,
+        hydraulics.Efficiency,
+        hydraulics.LuGre,
     )
 }
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -143,8 +172,11 @@ class _Place:
         self.keys_of(table, fields, required)
         values = {}
         for key, value in table.items():
-            if isinstance(value, Mapping):
-                value = (self / key).choose(FUNCTIONS, value)
+            if isinstance(value, Mapping) and key == "parts":
+                items = value.items()
+                value = {k: (self / key / k).choose(INNER, x) for k, x in items}
+            elif isinstance(value, Mapping):
+                value = (self / key).choose(INNER, value)
             elif converter_of(fields[key]):
                 value = (self / key).numbers(value)
             values[key] = value

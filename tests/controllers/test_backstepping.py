@@ -173,7 +173,9 @@ class Still(djdyn.AbstractSignalPart):
 
 def test_bad_controllers_are_refused():
     with pytest.raises(ValueError, match=r"6 joints need 6 triangles"):
-        Backstepping(titan.JOINTS, "path", (("a", "b"),) * 6, [1e-4] * 6, (), 1, 1, 1, 1)
+        Backstepping(
+            titan.JOINTS, "path", (("a", "b"),) * 6, [1e-4] * 6, (), 1, 1, 1, 1
+        )
     body = djdyn.Body("ball", "world", djdyn.Spherical(), 1.0, I_BC=np.eye(3))
     parts = {"path": Reference([0.0]), "pd": PDGravity("path", 1.0, 1.0)}
     with pytest.raises(ValueError, match=r"4 for 3 speeds"):

@@ -121,9 +121,7 @@ def everything(conserves: str = "mass") -> djdyn.System:
             djdyn.Body(
                 "arm", "world", djdyn.Revolute((0, -1, 0)), 90.0, (1, 0, 0), np.eye(3)
             ),
-            djdyn.Body(
-                "wheel", "arm", djdyn.Revolute((0, 1, 0)), 9.0, I_BC=np.eye(3)
-            ),
+            djdyn.Body("wheel", "arm", djdyn.Revolute((0, 1, 0)), 9.0, I_BC=np.eye(3)),
         ),
         (
             djdyn.Frame("base", "world", translation((0.3, 0.1, -1.0))),

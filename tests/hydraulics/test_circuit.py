@@ -30,9 +30,7 @@ def start(system: djdyn.System, x: float = 0.3, v: float = 0.2) -> djdyn.State:
     moving = {"valve.spool": 0.4, "valve.rate": 2.0, "lag.spool": -0.3}
     moving |= {"ram.bristle_um": 50.0}
     moving = {k: jnp.array(float(x)) for k, x in moving.items()}
-    return eqx.tree_at(
-        lambda y: y.parts["oil"], y, {**y.parts["oil"], **moving}
-    )
+    return eqx.tree_at(lambda y: y.parts["oil"], y, {**y.parts["oil"], **moving})
 
 
 def books(system: djdyn.System, y: djdyn.State):
@@ -102,7 +100,9 @@ def test_gradients_at_the_worst_points():
     def flow(x):
         u, p_a = x
         system = valve_step(1e-4, start=p_a * 200 * BAR, tank=0.0)
-        system = djdyn.put(system, {"u": u, "oil.valve.width": 0.1, "oil.valve.transition": BAR})
+        system = djdyn.put(
+            system, {"u": u, "oil.valve.width": 0.1, "oil.valve.transition": BAR}
+        )
         rate = system.derivative(0.0, system.initial_state())
         return rate.parts["oil"]["A.bar"] / 1e3
 
@@ -127,7 +127,9 @@ def test_a_batch_is_the_same_as_one_by_one():
     y, scale = start(system), jnp.array([0.8, 1.0, 1.3])
 
     def rate(s):
-        here = djdyn.put(system, {"oil.A.pressure": s * 1e7, "oil.ram.area_a": s * 2e-3})
+        here = djdyn.put(
+            system, {"oil.A.pressure": s * 1e7, "oil.ram.area_a": s * 2e-3}
+        )
         return here.derivative(0.0, y)
 
     batch = quick_jit(jax.vmap(rate))(scale)
@@ -186,3 +188,18 @@ def test_a_piston_outside_its_cylinder_is_refused():
     y = system.initial_state(q={"mass": 0.7})
     with pytest.raises(ValueError, match=r"'ram' is extended by 0.7 m, outside its"):
         djdyn.simulate(system, 0.1, y)
+
+
+def test_stiff_steps_in_kernels():
+    """Linearly implicit steps of half a millisecond, compiled and by XLA."""
+    how = {"solver": "rodas4", "dt": 5e-4, "saveat": [0.0, 0.02]}
+    lanes = {"u": np.array([0.3, 1.0])}
+    system = valve_step(1e-4)
+    runs = [
+        djdyn.rollout(system, 0.02, parameters=lanes, backend=b, **how)
+        for b in ("kernel", "xla")
+    ]
+    alone = djdyn.simulate(system, 0.02, **how)
+    for x, z in zip(*(jax.tree.leaves(run.y) for run in runs), strict=True):
+        assert np.allclose(x, z, rtol=1e-10, atol=1e-12)
+    assert np.allclose(runs[0].y.q[1, -1], alone.y.q[-1], rtol=1e-10)

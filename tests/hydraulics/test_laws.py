@@ -17,7 +17,6 @@ from djdyn.hydraulics import (
     OnJoint,
     Orifice,
     Stribeck,
-    Supply,
     Tank,
     Triangle,
     Volume,
@@ -113,7 +112,7 @@ def test_oil_is_stiff_as_its_volume_says_and_finite_everywhere():
     e_slopes = jax.vmap(jax.grad(oil.energy))(p)
     e = jax.vmap(oil.energy)(p)
     assert jnp.allclose(e_slopes, (e + p) / jax.vmap(oil.stiffness)(p), rtol=1e-9)
-    # One part in a hundred of air at the atmosphere's pressure: 1/B = 0.99/B_o + 0.01/np.
+    # One part in a hundred of air, at the atmosphere's pressure.
     soft = 1 / (0.99 / 1.4e9 + 0.01 / (1.4 * 101325.0))
     assert jnp.allclose(oil.stiffness(jnp.array(0.0)), soft, rtol=1e-12)
 
@@ -132,5 +131,3 @@ def test_lugre_slides_at_its_stribeck_curve():
     assert jnp.allclose(slope, 1300.0)
     curve = Stribeck(300.0, 200.0, 100.0, 0.02, 1e-4)
     assert jnp.allclose(curve.force(v, v), F, rtol=1e-12)
-
-
