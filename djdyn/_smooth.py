@@ -58,3 +58,26 @@ def ramp_area(x: Field, width: Field) -> Field:
     """The integral of `ramp` up to `x`."""
     s, beyond = jnp.clip(x / width, -1.0, 1.0), jnp.maximum(x - width, 0.0)
     return width**2 * (s + 1) ** 3 / 12 + beyond * (width + beyond / 2)
+
+
+def eased_ramp(x: Field, width: Field) -> Field:
+    r"""Smooth $\max(x, 0)$: zero below zero, $x$ itself beyond `width`."""
+    return x * step(x, width)
+
+
+def eased_square(x: Field, width: Field) -> Field:
+    r"""$\int_0^x s\,\mathrm{step}(s)\,ds$ for $x \ge 0$: half of $x^2$, eased in."""
+    near = jnp.minimum(x, width)
+    soft = near**4 * (0.75 - 0.4 * near / width) / width**2
+    return soft + (x**2 - near**2) / 2
+
+
+def signed_sqrt(x: Field, width: Field) -> Field:
+    r"""$\operatorname{sign}(x)\sqrt{|x|}$, exact beyond `width`.
+
+    Within it $x\,(3 - |x|/w)/(2\sqrt w)$, which joins in value and slope.
+    """
+    far = jnp.abs(x) > width
+    root = jnp.sqrt(jnp.where(far, jnp.abs(x), width))
+    near = x * (3 - jnp.abs(x) / width) / (2 * jnp.sqrt(width))
+    return jnp.where(far, jnp.sign(x) * root, near)

@@ -114,6 +114,14 @@ class Inertia(eqx.Module):
         return jnp.sum(F * world.V_WB)
 
 
+@runtime_checkable
+class ChecksStart(Protocol):
+    """A part that cannot start from everywhere."""
+
+    def check_start(self, state: Any, world: World) -> None:
+        """Raises where it cannot."""
+
+
 class Response(eqx.Module):
     """What a part does at an instant."""
 

@@ -12,6 +12,8 @@ from jaxtyping import Array, Float
 
 from ._types import Number, Numbers, known
 from .field import Field, Inputs
+from .kinematics import look
+from .part import ChecksStart
 from .solvers import Integrator
 from .system import State, System
 from .trajectory import Trajectory, input_values
@@ -49,8 +51,8 @@ def simulate(
     **Arguments:**
 
     - `saveat`: times to save at, or how many, evenly spaced (201 if not given).
-    - `solver`: `"tsit5"`, `"dopri8"` (not stiff), `"kvaerno3"`, `"kvaerno5"` (stiff),
-      `"rk4"`, `"semi_implicit"` (fixed steps).
+    - `solver`: `"tsit5"`, `"dopri8"` (not stiff), `"kvaerno3"`, `"kvaerno5"`,
+      `"rodas4"` (stiff), `"rk4"`, `"semi_implicit"` (fixed steps).
     - `dt`: fixed steps of this length; without it steps follow `rtol` and `atol`.
     - `control_period`: evaluates controllers at this period and holds their outputs in
       between; without it they are continuous. Their own states follow the exact
@@ -126,6 +128,9 @@ def check_state(system: System, y: State) -> None:
             raise ValueError(f"initial {name} has shape {x.shape}, expected {z.shape}")
         if known(x) and not np.all(np.isfinite(x)):
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
+    for name, part in system.parts.items():
+        if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
+            part.check_start(y.parts[name], _look(system.mechanism, y.q, y.v))
 
 
 def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
@@ -157,6 +162,9 @@ def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
     if times[0] < t0 or times[-1] > t1:
         raise ValueError(f"save times must lie between {t0} and {t1} s")
     return times
+
+
+_look = eqx.filter_jit(look)
 
 
 @eqx.filter_checkpoint  # less to trace, less to store

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool
 from ._types import Scalar
 from ._units import check_values, si
 from .implicit import ros2
+from .rosenbrock import rosenbrock_step
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -84,11 +85,43 @@ class RK4(dfx.AbstractERK):
         return 4
 
 
+class Rodas4(dfx.AbstractAdaptiveSolver):
+    """Linearly implicit steps; see `rosenbrock`."""
+
+    term_structure: ClassVar = dfx.AbstractTerm
+    interpolation_cls: ClassVar[Callable[..., Any]] = (
+        dfx.ThirdOrderHermitePolynomialInterpolation
+    )
+
+    def order(self, terms):
+        del terms
+        return 4
+
+    def error_order(self, terms):
+        del terms
+        return 4.0
+
+    def init(self, terms, t0, t1, y0, args):
+        del terms, t0, t1, y0, args
+
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
+        del solver_state, made_jump
+        h, f = t1 - t0, lambda t, y: terms.vf(t, y, args)
+        y1, error = rosenbrock_step(f, t0, y0, h)
+        ends = {"k0": h * f(t0, y0), "k1": h * f(t1, y1)}
+        dense = {"y0": y0, "y1": y1, **ends}
+        return y1, error, dense, None, dfx.RESULTS.successful
+
+    def func(self, terms, t0, y0, args):
+        return terms.vf(t0, y0, args)
+
+
 SOLVERS: dict[str, Callable[[], dfx.AbstractSolver]] = {
     "tsit5": dfx.Tsit5,  # not stiff: mechanisms, elastic cables
     "dopri8": dfx.Dopri8,  # not stiff, tight tolerances
     "kvaerno3": dfx.Kvaerno3,  # stiff, loose tolerances
     "kvaerno5": dfx.Kvaerno5,  # stiff: fluid volumes, hard stops, strong damping
+    "rodas4": Rodas4,  # stiff, with fixed steps and in kernels too
     "rk4": RK4,
     "semi_implicit": SemiImplicit,
     "ros2": Ros2,  # stiff, fixed steps: elastic cables, fluid volumes

@@ -16,10 +16,11 @@ from . import kernels
 from ._types import Scalar
 from .field import Field
 from .implicit import ros2
+from .rosenbrock import rosenbrock_step
 from .solvers import TABLEAUS
 
 
-METHODS = ("semi_implicit", "ros2", *TABLEAUS)
+METHODS = ("semi_implicit", "ros2", "rodas4", *TABLEAUS)
 Step = Callable[..., Array]  # (i, y, *theta) -> y
 
 
@@ -55,6 +56,8 @@ def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array
         return field.correct_coordinates(y, y + h * field(t, y), h)
     if solver == "ros2":
         return ros2(field, t, y, h)
+    if solver == "rodas4":
+        return rosenbrock_step(field, t, y, h)[0]
     A, b, c = (jnp.asarray(x, y.dtype) for x in TABLEAUS[solver])
     rate = jax.checkpoint(lambda t, y: field(t, y))  # less to store
 

@@ -18,6 +18,10 @@ KINDS = (
     controllers.Reference,
     controllers.Winch,
     controllers.WinchPID,
+    controllers.Joystick,
+    controllers.ReferenceModel,
+    controllers.PDGravity,
+    controllers.ComputedTorque,
 )
 
 

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import cable, fluid, joints, parts, sea, timefunctions
+from .. import cable, fluid, hydraulics, joints, parts, sea, timefunctions
 from .._units import converter_of
 from ..mechanism import Body, Frame, Mechanism
 from ..simulate import simulate
@@ -53,6 +53,7 @@ PARTS: tuple[type, ...] = (
     fluid.Drag,
     cable.Cable,
     cable.Sheave,
+    hydraulics.Circuit,
 )
 FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
     f.__name__: f
@@ -77,6 +78,34 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
         cable.PointMass,
         cable.PointForce,
         cable.graded,
+    )
+}
+INNER = FUNCTIONS | {  # what stands inside of a part
+    kind.__name__: kind
+    for kind in (
+        hydraulics.Oil,
+        hydraulics.Supply,
+        hydraulics.Tank,
+        hydraulics.Volume,
+        hydraulics.Accumulator,
+        hydraulics.Orifice,
+        hydraulics.Edge,
+        hydraulics.Leakage,
+        hydraulics.Check,
+        hydraulics.Relief,
+        hydraulics.Counterbalance,
+        hydraulics.ServoValve,
+        hydraulics.Pump,
+        hydraulics.Line,
+        hydraulics.Motor,
+        hydraulics.Cylinder,
+        hydraulics.EndStop,
+        hydraulics.BetweenFrames,
+        hydraulics.OnJoint,
+        hydraulics.Triangle,
+        hydraulics.Stribeck,
+        hydraulics.Efficiency,
+        hydraulics.LuGre,
     )
 }
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -161,10 +190,13 @@ class _Place:
         numbers = {name for name, f in declared.items() if converter_of(f)}
         values = {}
         for key, value in table.items():
-            if isinstance(value, Mapping):
-                value = (self / key).choose(FUNCTIONS, value)
+            if isinstance(value, Mapping) and key == "parts":
+                items = value.items()
+                value = {k: (self / key / k).choose(INNER, x) for k, x in items}
+            elif isinstance(value, Mapping):
+                value = (self / key).choose(INNER, value)
             elif isinstance(value, list) and any(isinstance(x, Mapping) for x in value):
-                value = tuple((self / key).choose(FUNCTIONS, x) for x in value)
+                value = tuple((self / key).choose(INNER, x) for x in value)
             elif key in numbers:
                 value = (self / key).numbers(value)
             values[key] = value

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import sign, step
+from .._smooth import eased_square, sign, step
 from .._types import Scalar, known
 from .._units import si
 from ..kinematics import World
@@ -170,9 +170,7 @@ class JointStop(AbstractPassivePart):
         del state
         total = jnp.zeros(())
         for _, x, _ in self._sides(world):
-            near = jnp.minimum(x, self.width)
-            soft = near**4 * (0.75 - 0.4 * near / self.width) / self.width**2
-            total += jnp.sum(self.stiffness * (soft + (x**2 - near**2) / 2))
+            total += jnp.sum(self.stiffness * eased_square(x, self.width))
         return total
 
     def power_loss(

@@ -207,3 +207,59 @@ def test_cables_in_files(tmp_path):
     bad = HOIST.replace('frame = "load"', 'frame = "lode"')
     with pytest.raises(ScenarioError, match=r"machine.toml: .*'lode'"):
         read_scenario(written(tmp_path, bad))
+
+
+CIRCUIT = """
+[simulation]
+t1 = 0.1
+solver = "rodas4"
+[[body]]
+name = "mass"
+joint = { type = "prismatic", axis = [1, 0, 0], name = "slide" }
+mass = 1000.0
+[input]
+u = 1.0
+[part.oil]
+type = "Circuit"
+oil = { type = "Oil", bulk_modulus = 1e9 }
+[part.oil.parts]
+P = { type = "Supply", pressure = 200e5 }
+T = { type = "Tank" }
+A = { type = "Volume", volume = 1e-4, pressure = 100e5 }
+B = { type = "Volume", volume = 1e-4, pressure = 100e5 }
+[part.oil.parts.valve]
+type = "ServoValve"
+supply = "P"
+tank = "T"
+a = "A"
+b = "B"
+command = "u"
+gain = 1e-7
+[part.oil.parts.ram]
+type = "Cylinder"
+a = "A"
+b = "B"
+linkage = { type = "OnJoint", joint = "slide" }
+friction = { type = "Stribeck", viscous = 2000.0 }
+area_a = 2e-3
+area_b = 2e-3
+stroke = 1.0
+retracted = -0.5
+"""
+
+
+def test_a_circuit_in_a_file(tmp_path):
+    scenario = read_scenario(written(tmp_path, CIRCUIT))
+    assert djdyn.get(scenario.system, "oil.valve.gain") == 1e-7
+    assert djdyn.get(scenario.system, "oil.ram.friction.viscous") == 2000.0
+    run = djdyn.simulate(
+        scenario.system, 0.1, scenario.initial_state, solver="rodas4", saveat=[0.0, 0.1]
+    )
+    assert run.y.q[-1, 0] > 0
+    bad = CIRCUIT.replace("gain = 1e-7", "gain = -1e-7")
+    said = r"part.oil.parts.valve: ServoValve.gain must be at least 0"
+    with pytest.raises(ScenarioError, match=said):
+        read_scenario(written(tmp_path, bad))
+    bad = CIRCUIT.replace('a = "A"', 'a = "Z"', 1)
+    with pytest.raises(ScenarioError, match=r"part.oil: port 'a' of 'valve' is conn"):
+        read_scenario(written(tmp_path, bad))

@@ -7,9 +7,33 @@ import numpy as np
 import pytest
 
 import djdyn
-from controllers import JointPID, Reference, Winch, WinchPID
+from controllers import (
+    Backstepping,
+    ComputedTorque,
+    JointPID,
+    Joystick,
+    PDGravity,
+    Reference,
+    ReferenceModel,
+    Winch,
+    WinchPID,
+)
 from djdyn.cable import Cable, ClampedEnd, FreeEnd, PinnedEnd, Rope, Sheave
 from djdyn.fluid import Buoyancy, Drag, Fluid
+from djdyn.hydraulics import (
+    Circuit,
+    Cylinder,
+    EndStop,
+    LuGre,
+    Motor,
+    Oil,
+    OnJoint,
+    ServoValve,
+    Supply,
+    Tank,
+    Triangle,
+    Volume,
+)
 from djdyn.joints import AbstractJoint
 from djdyn.part import AbstractPart
 from djdyn.parts import (
@@ -54,7 +78,25 @@ JOINTS = {  # each on its parent
 }
 WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
 TETHER = Rope(0.3, 50.0, EI=0.1, diameter=0.02, normal_drag=1.0, added_mass=1.0)
+SOFT = Circuit(  # so soft that explicit steps will do
+    Oil(bulk_modulus=1e7, air=0.01, exponent=1.2),
+    {
+        "P": Supply(4e5),
+        "T": Tank(),
+        "A": Volume(1e-2, 2e5, 1e-2, 1e7),
+        "B": Volume(1e-2, 1e5),
+        "valve": ServoValve("P", "T", "A", "B", "pid.u", 1e-7, 5.0, spool="lag"),
+        "motor": Motor("A", "B", "arm", 1e-5),
+        "ram": Cylinder(
+            "A", "B", OnJoint("cart"), 1e-4, 1e-4, 9.0, -4.0,
+            LuGre(1e3, 2.0, 3.0, 4.0, 1.0, width=1e-2), EndStop(1e3, 10.0),
+        ),
+    },
+)  # fmt: skip
 PARTS = {
+    "oil": SOFT,
+    "guide": Joystick("path.value", 0.3, [0.1], -1.0, 1.0),
+    "model": ReferenceModel("guide.target", [0.1], 9.0, 1.0, 0.2),
     "path": Reference(Moves([0.0], [[0.4], [-0.2]], [0.0, 0.1], [0.1, 0.3])),
     "pid": JointPID("arm", "path.value", 9.0, 3.0, 4.0, rate="path.rate", limit=2.0),
     "speed": Reference(Interpolated([0.0, 0.05, 0.3], [[0.1], [0.4], [0.2]])),
@@ -128,11 +170,12 @@ def y0(system) -> djdyn.State:
 
 def test_the_table_is_complete(system):
     classes = modules("djdyn") | modules("controllers")
+    arm = two_joint_arm()
     for base in (AbstractJoint, AbstractPart, AbstractTimeFunction):
         concrete = {
             c for c in classes if issubclass(c, base) and "Abstract" not in c.__name__
         }
-        assert contents(system, base) == concrete
+        assert contents(system, base) | contents(arm, base) == concrete
 
 
 def states(backend: str, system, y0, solver: str = "semi_implicit", **how):
@@ -156,7 +199,7 @@ def assert_near(found, wanted, rtol: float, scale: str = "each"):
 
 @pytest.mark.parametrize("solver", ["semi_implicit", "rk4", "tsit5"])
 def test_states(system, y0, solver):
-    found, wanted = (states(b, system, y0, solver) for b in ("kernel", "xla"))
+    found, wanted = (states(b, system, y0) for b in ("kernel", "xla"))
     assert np.all(found.ok)
     assert_near(found.y, wanted.y, 1e-12)
     if solver == "semi_implicit":  # the solvers of `simulate` are others
@@ -179,6 +222,50 @@ def test_gradients(system, y0):
         used = [x for x in jax.tree.leaves(part) if np.any(x != 0)]
         assert used or not jax.tree.leaves(part), name
     assert_near(found, wanted, 1e-10, "all")
+
+
+def two_joint_arm() -> djdyn.System:
+    """Controllers that know the whole machine, on one of two joints."""
+    rng, names = np.random.default_rng(2), ("shoulder", "elbow")
+    parents = ("world", "shoulder")
+    bodies = tuple(
+        djdyn.Body(name, parent, djdyn.Revolute((0, 1, 0)), *random_inertia(rng))
+        for name, parent in zip(names, parents, strict=True)
+    )
+    chambers = {k: Volume(1e-2, 1e5) for k in ("A", "B", "C", "D")}
+    command = [f"control.u.{name}" for name in names]
+    gain = 1e-4 * 0.9 * np.sqrt(2 / 950)
+    valves = {
+        "upper": ServoValve("P", "T", "A", "B", command[0], gain, 1e-4),
+        "lower": ServoValve("P", "T", "C", "D", command[1], gain, 1e-4),
+        "motor": Motor("A", "B", "shoulder", 1e-5),
+        "ram": Cylinder("C", "D", Triangle("elbow", 0.3, 0.2, 1.0), 1e-4, 1e-4, 1.0),
+    }
+    ends = {"P": Supply(2e5), "T": Tank()}
+    parts = {
+        "path": ReferenceModel("target", [0.1, -0.1]),
+        "torque": ComputedTorque("path", 9.0, 6.0),
+        "pd": PDGravity("path", 9.0, 6.0),
+        "motors": JointActuator(names, "torque.u"),
+        "helpers": JointActuator(names, "pd.u"),
+        "control": Backstepping(
+            names, "path", (("oil.A.bar", "oil.B.bar"), ("oil.C.bar", "oil.D.bar")),
+            [1e-5, 1e-4], (None, Triangle("elbow", 0.3, 0.2, 1.0)), 5.0, 1.0, 2.0, 3.0,
+            friction=0.1, supply=2e5, stiffness=1e9, pressure_scale=1e3,
+        ),
+        "oil": Circuit(Fluid(bulk_modulus=1e7), ends | chambers | valves),
+    }  # fmt: skip
+    return djdyn.System(djdyn.Mechanism(bodies), parts, {"target": [0.4, 0.3]})
+
+
+@pytest.mark.slow
+def test_model_based_control():
+    system = two_joint_arm()
+    lanes = jnp.asarray(np.random.default_rng(3).normal(size=(3, 2)))
+    y0 = eqx.tree_at(lambda y: y.q, system.initial_state(), 0.2 * lanes)
+    found, wanted = (states(b, system, y0, solver) for b in ("kernel", "xla"))
+    assert np.all(found.ok)
+    assert_near(found.y, wanted.y, 1e-9)
 
 
 def test_sampled_control():

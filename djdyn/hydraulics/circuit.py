@@ -1,0 +1,213 @@
+"""A hydraulic circuit as a part of a machine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import Scalar, known
+from ..kinematics import World
+from ..part import AbstractPart, Response, Signals
+from .component import AbstractComponent, Conditions, Effect, States
+from .cylinder import Cylinder
+from .nodes import AbstractBoundary, AbstractNode, AbstractVolume, Supply, Tank
+from .oil import Oil
+
+
+BAR = 1e5  # Pa, unit of the pressures in the state
+
+
+class Circuit(AbstractPart):
+    r"""Oil in volumes, and the valves, cylinders and motors that move it.
+
+    `parts` holds nodes and components by name; components name the nodes that their
+    ports are connected to. With $V$ the volume at a node, $B$ the oil's bulk modulus
+    and $K$ the compliance of walls or gas,
+
+    $$(V/B + K)\,\dot p = v(p)\sum q - \dot V .$$
+
+    The state of a volume `A` of the circuit `lift` is the signal `lift.A.bar`, its
+    pressure above the atmosphere's in bar, which keeps it near one for the solver; a
+    component's states and outputs are `lift.valve.spool`, `lift.valve.flow`, ….
+    """
+
+    oil: Oil
+    parts: dict[str, AbstractNode | AbstractComponent]
+
+    def __check_init__(self):
+        for name, part in self.parts.items():
+            if not isinstance(part, AbstractNode | AbstractComponent):
+                raise ValueError(f"{name!r} is a {type(part).__name__}, not hydraulic")
+            if not name or "." in name or name == "oil":
+                raise ValueError(f"{name!r} cannot be the name of a part of a circuit")
+        changed, seen = set(), set()
+        for name, component in self.components.items():
+            for port in (*component.ports, *component.pilots):
+                node = getattr(component, port)
+                if not node:
+                    raise ValueError(f"port {port!r} of {name!r} is not connected")
+                if node not in self.nodes:
+                    there = ", ".join(self.nodes) or "none"
+                    raise ValueError(
+                        f"port {port!r} of {name!r} is connected to {node!r}, which is "
+                        f"no node; there are {there}"
+                    )
+                seen.add(node)
+                if port in component.ports:
+                    changed.add(node)
+            own = [getattr(component, port) for port in component.ports]
+            if len(set(own)) < len(own):
+                raise ValueError(f"two ports of {name!r} are connected to one node")
+        for name, node in self.nodes.items():
+            if name not in seen:
+                raise ValueError(f"nothing is connected to node {name!r}")
+            if isinstance(node, AbstractVolume) and name not in changed:
+                raise ValueError(f"volume {name!r} is isolated: no oil gets in or out")
+        self._check_supplies()
+
+    def _check_supplies(self) -> None:
+        nodes = self.nodes.items()
+        supplies = [(k, node) for k, node in nodes if isinstance(node, Supply)]
+        tanks = [(k, node) for k, node in nodes if isinstance(node, Tank)]
+        for high, supply in supplies:
+            for low, tank in tanks:
+                p, p_tank = supply.pressure, tank.pressure
+                if known(p, p_tank) and np.any(np.asarray(p) < np.asarray(p_tank)):
+                    raise ValueError(
+                        f"supply {high!r} at {float(p):g} Pa is below tank {low!r} at "
+                        f"{float(p_tank):g} Pa"
+                    )
+
+    @property
+    def nodes(self) -> dict[str, AbstractNode]:
+        return {k: x for k, x in self.parts.items() if isinstance(x, AbstractNode)}
+
+    @property
+    def volumes(self) -> dict[str, AbstractVolume]:
+        return {k: x for k, x in self.parts.items() if isinstance(x, AbstractVolume)}
+
+    @property
+    def components(self) -> dict[str, AbstractComponent]:
+        return {k: x for k, x in self.parts.items() if isinstance(x, AbstractComponent)}
+
+    def initial_state(self) -> States:
+        state = {f"{k}.bar": x.pressure / BAR for k, x in self.volumes.items()}
+        for name, component in self.components.items():
+            own = component.initial_state()
+            state |= {f"{name}.{k}": x for k, x in own.items()}
+        return state
+
+    def check_start(self, state: States, world: World) -> None:
+        """Raises where a piston does not stand inside its cylinder."""
+        del state
+        for name, component in self.components.items():
+            if isinstance(component, Cylinder):
+                x, stroke = (
+                    float(component.extension(world)[0]),
+                    float(component.stroke),
+                )
+                if not -1e-9 <= x <= stroke + 1e-9:
+                    raise ValueError(
+                        f"cylinder {name!r} is extended by {x:.6g} m, outside its "
+                        f"stroke of {stroke:.6g} m"
+                    )
+
+    # What happens ---------------------------------------------------------------------
+
+    def pressures(self, state: States) -> dict[str, Scalar]:
+        """Of all nodes, Pa."""
+        return {
+            name: node.pressure
+            if isinstance(node, AbstractBoundary)
+            else BAR * state[f"{name}.bar"]
+            for name, node in self.nodes.items()
+        }
+
+    def _effects(
+        self, state: States, world: World, signals: Signals
+    ) -> tuple[dict[str, Scalar], dict[str, Effect], dict[str, Scalar]]:
+        """Pressures, what the components do, and the flows into the nodes."""
+        p = self.pressures(state)
+        now = Conditions(self.oil, p, world, signals)
+        effects, flows = {}, {node: jnp.zeros(()) for node in p}
+        for name, component in self.components.items():
+            own = _own(state, name)
+            effects[name] = component.act(own, now)
+            for node, q in effects[name].flows.items():
+                flows[node] = flows[node] + q
+        return p, effects, flows
+
+    def _spaces(self, world: World) -> dict[str, tuple[Scalar, Scalar]]:
+        """Volumes of the nodes without pressure, and the rates at which they grow."""
+        spaces = {k: (x.still(), jnp.zeros(())) for k, x in self.volumes.items()}
+        for component in self.components.values():
+            for node, (V, V_dot) in component.chambers(world).items():
+                if node in spaces:
+                    spaces[node] = spaces[node][0] + V, spaces[node][1] + V_dot
+        return spaces
+
+    def __call__(
+        self, t: Scalar, state: States, world: World, signals: Signals
+    ) -> Response:
+        del t
+        p, effects, flows = self._effects(state, world, signals)
+        rate = {}
+        for name, (V, V_dot) in self._spaces(world).items():
+            K, gained, _ = self.volumes[name].swelling(p[name], self.oil)
+            taken = self.oil.expansion(p[name]) * flows[name] - V_dot
+            give = (V + gained) / self.oil.stiffness(p[name]) + K
+            rate[f"{name}.bar"] = taken / give / BAR
+        outputs, loads = {}, ()
+        for name, effect in effects.items():
+            rate |= {f"{name}.{k}": x for k, x in effect.rate.items()}
+            outputs |= {f"{name}.{k}": x for k, x in effect.outputs.items()}
+            loads += effect.loads
+        return Response({k: rate[k] for k in state}, loads, outputs)
+
+    # The books ------------------------------------------------------------------------
+
+    def energy(self, state: States, world: World) -> Scalar:
+        p, total = self.pressures(state), jnp.zeros(())
+        for name, (V, _) in self._spaces(world).items():
+            _, gained, stored = self.volumes[name].swelling(p[name], self.oil)
+            total += (V + gained) * self.oil.energy(p[name]) + stored
+        for name, component in self.components.items():
+            total += component.energy(_own(state, name), world, self.oil)
+        return total
+
+    def power_loss(
+        self, t: Scalar, state: States, world: World, signals: Signals
+    ) -> Scalar:
+        del t
+        _, effects, _ = self._effects(state, world, signals)
+        return sum((x.loss for x in effects.values()), start=jnp.zeros(()))
+
+    def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
+        """From supplies and to tanks, and from the shafts of pumps."""
+        del t
+        p, effects, flows = self._effects(state, world, signals)
+        total = sum((x.source for x in effects.values()), start=jnp.zeros(()))
+        for name in self.nodes.keys() - self.volumes.keys():
+            total -= self.oil.enthalpy(p[name]) * flows[name]
+        return total
+
+    def oil_mass(self, state: States, world: World) -> Scalar:
+        """Mass of oil in the volumes, kg; in the books where the fluid conserves it."""
+        p, total = self.pressures(state), jnp.zeros(())
+        for name, (V, _) in self._spaces(world).items():
+            _, gained, _ = self.volumes[name].swelling(p[name], self.oil)
+            total += (V + gained) * self.oil.fill(p[name])
+        return self.oil.density * total
+
+    def oil_in(self, state: States, world: World, signals: Signals) -> Scalar:
+        """Mass that comes from supplies and tanks, kg/s."""
+        _, _, flows = self._effects(state, world, signals)
+        q = [flows[name] for name in self.nodes.keys() - self.volumes.keys()]
+        return -self.oil.density * sum(q, start=jnp.zeros(()))
+
+
+def _own(state: Mapping[str, Scalar], name: str) -> States:
+    """What of the state belongs to a component."""
+    head = f"{name}."
+    return {k[len(head) :]: x for k, x in state.items() if k.startswith(head)}
