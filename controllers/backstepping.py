@@ -153,7 +153,7 @@ class Backstepping(AbstractSignalPart):
         return Response({"integral": now.e1}, outputs=outputs)
 
     def lyapunov(self, state: dict, world: World, signals: Signals) -> Scalar:
-        r"""Falls, on the control plant model, where gains are positive and $K_i$ is zero.
+        r"""Falls on the control plant model for positive gains without integral.
 
         $$\tfrac12 e_2^\top Be_2 + \tfrac12 e_1^\top K_pe_1
           + \varepsilon e_1^\top Be_2 + \tfrac12|e_3|^2/w^2$$

@@ -23,10 +23,10 @@ class EndStop(eqx.Module):
 
     $$F = s(x/w)\bigl(k\,x + c\,\dot x\,s(\dot x/w_v)\bigr),$$
 
-    $s = 3\xi^2 - 2\xi^3$; it is damped on its way in only. (Baharudin,
-    doctoral dissertation, Lappeenranta, 2016, publication III, eq. 25, corrected.) Over the last `cushion` of the
-    stroke a further damping `cushioning` comes in, as of oil that leaves by a narrowing
-    gap.
+    $s = 3\xi^2 - 2\xi^3$; it is damped on its way in only. (Baharudin, doctoral
+    dissertation, Lappeenranta, 2016, publication III, eq. 25, corrected.) Over the last
+    `cushion` of the stroke a further damping `cushioning` comes in, as of oil that
+    leaves by a narrowing gap.
     """
 
     stiffness: Scalar = eqx.field(converter=si("N/m", at_least=0.0))

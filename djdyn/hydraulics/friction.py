@@ -106,8 +106,8 @@ class Efficiency(AbstractSliding):
 
 
 class LuGre(AbstractFriction):
-    r"""Bristles of deflection $z$ (Canudas de Wit, Olsson, Åström and Lischinsky, *A new
-    model for control of systems with friction*, 1995):
+    r"""Bristles of deflection $z$ (Canudas de Wit, Olsson, Åström and Lischinsky,
+    *A new model for control of systems with friction*, 1995):
 
     $$\dot z = v - \sigma_0\frac{|v|}{g(v)}z,\quad
       g = F_c + (F_s - F_c)\,e^{-(v/v_s)^2},\quad
