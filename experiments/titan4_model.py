@@ -1,8 +1,8 @@
 """The Titan 4 arm: links, hydraulics, guidance and controller.
 
-(Rokseth, master's thesis, NTNU, 2014, case study 1 and paper 2. The inertias printed for
-links 3 and 4 belong to no body; `mechanism` puts them in after its checks, where the
-print's numbers are wanted.)
+(Rokseth, master's thesis, NTNU, 2014, case study 1 and paper 2. The inertias printed
+for links 3 and 4 belong to no body; `mechanism` puts them in after its checks, where
+the print's numbers are wanted.)
 """
 
 import equinox as eqx
