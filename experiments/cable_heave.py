@@ -51,7 +51,7 @@ def build(elements: int) -> djdyn.System:
         A_B=added,
         X_PJ=djdyn.translation((0, 0, -100)),
     )
-    ends = (PinnedEnd("load"), DrivenEnd(Heave()))
+    ends = (PinnedEnd(frame="load"), DrivenEnd(motion=Heave()))
     parts = {
         "line": Cable(rope, 100.0, *ends, mesh=elements, fluid=water),
         "drag": Drag("load", 2.0, fluid=water),

@@ -139,7 +139,7 @@ def run_far_beam(study: Study) -> None:
             ("period", found[0], period, "s"),
             ("mean", found[1], mean, "m"),
         ):
-            note = f"V1: EA {name} N, beside an independent run of three elements"
+            note = f"V1: EA {name} N, beside a run that measures strain along chords"
             metric = f"cable.beam3.EA{name}.{what}"
             study.metric(metric, value, known, 0.015 * known, unit=unit, note=note)
     study.report.plot(
