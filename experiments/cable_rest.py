@@ -121,7 +121,7 @@ def run_convergence(study: Study) -> None:
         ("beam", tip, chord_tip, elastica(), (3, 6, 12, 24),
          12, "deflection_error", "V1, tip of a cantilever bent far"),
     ):  # fmt: skip
-        meshes = (wanted // 2, wanted) if study.quick else meshes
+        meshes = (wanted,) if study.quick else meshes
         errors = {n: abs(ours(n) / exact - 1) for n in meshes}
         study.metric(
             f"cable.{name}.{metric}",
@@ -130,14 +130,14 @@ def run_convergence(study: Study) -> None:
             5e-4,
             note=f"{what}: {exact:.8g} exact, {wanted} elements",
         )
-        order = np.log2(errors[wanted // 2] / errors[wanted])
-        study.metric(
-            f"cable.{name}.order",
-            order,
-            note=f"of convergence from {wanted // 2} to {wanted} elements; "
-            "wanted: at least 2",
-        )
-        compare(study, what, name, errors, chords, exact, wanted)
+        if not study.quick:
+            study.metric(
+                f"cable.{name}.order",
+                np.log2(errors[wanted // 2] / errors[wanted]),
+                note=f"of convergence from {wanted // 2} to {wanted} elements; "
+                "wanted: at least 2",
+            )
+            compare(study, what, name, errors, chords, exact, wanted)
 
 
 def compare(
