@@ -22,6 +22,7 @@ from .study import Study
 
 STUDIES = {
     "boom-crane": "experiments.boom_crane",
+    "cable": "experiments.cable",
     "crane": "experiments.crane",
 }
 BENCHMARKS = {
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "compile": "experiments.benchmarks.compile",
     "scaling": "experiments.benchmarks.scaling",
     "gpu": "experiments.benchmarks.gpu",
+    "cable": "experiments.benchmarks.cable",
 }
 
 

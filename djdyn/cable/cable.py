@@ -91,7 +91,9 @@ class Cable(AbstractLinePart):
         if self.lumping not in ("spline", "half"):
             raise ValueError(f"lumping is spline or half, not {self.lumping!r}")
         for what in (*self.masses, *self.forces):
-            if known(what.position, self.length) and what.position > self.length:
+            if not known(what.position, self.length):
+                continue
+            if float(what.position) > float(self.length):
                 raise ValueError(
                     f"a {type(what).__name__} at {float(what.position):g} m is beyond "
                     f"the line of {float(self.length):g} m"

@@ -19,10 +19,10 @@ from djdyn.cable import (
 )
 from djdyn.fluid import Fluid
 from djdyn.timefunctions import Harmonic
+from experiments.cable_lines import ground
 
 from ..gradients import random_direction
 from ..test_parts import machine
-from .machines import ground
 
 
 ROPE = Rope(

@@ -7,29 +7,21 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn.cable import (
-    Cable,
-    ClampedEnd,
-    FixedEnd,
-    FreeEnd,
-    PinnedEnd,
-    PointForce,
-    Rope,
-)
+from djdyn.cable import Cable, FixedEnd, FreeEnd, PinnedEnd, Rope
 from djdyn.statics import EquilibriumError, equilibrium
+from experiments.cable_lines import (
+    along_x,
+    beam,
+    ground,
+    hanging,
+    heavy_beam,
+    mooring,
+    payload,
+    signals,
+)
+from experiments.cable_rest import TENSION
 
 from ..gradients import assert_gradient
-from .machines import along_x, ground, payload, signals
-
-
-HEAD = FixedEnd([200.0, 0.0, 100.0])
-TENSION = np.hypot(150582.368, 160913.936)  # elastic catenary
-
-
-def mooring(elements: int) -> djdyn.System:
-    rope = Rope(698.333 / 9.81, 384.243e6)
-    line = Cable(rope, 230.0, FixedEnd([0, 0, 0]), HEAD, mesh=elements)
-    return djdyn.System(ground(), {"line": line})
 
 
 @pytest.mark.validation
@@ -62,9 +54,7 @@ def test_gradient_of_the_rest():
 @pytest.mark.validation
 def test_payload_hangs():
     """Ship V13: 49.05 N, and the stretch of the line under it and itself."""
-    rope = Rope(0.151189, 8e5, diameter=0.005)
-    line = Cable(rope, 20.0, FixedEnd([0, 0, 0]), PinnedEnd("load"), mesh=2)
-    system = djdyn.System(payload(5.0, 5.0, 20.0), {"line": line})
+    system = hanging()
     y = equilibrium(system)
     stretch = 20 * (5 + 0.151189 * 10) * 9.81 / 8e5
     assert np.isclose(signals(system, y)["line.head_tension"], 49.05, rtol=1e-8)
@@ -73,15 +63,9 @@ def test_payload_hangs():
 
 @pytest.mark.validation
 def test_beams_under_their_weight():
-    """CAB-7; stiff enough in stretch for a cantilever, soft enough between supports."""
-    wall = ClampedEnd("wall", (1, 0, 0), (0, 1, 0))
-    for tail, head, EA, node, wanted in (
-        (wall, FreeEnd(), 1e9, -1, -0.122625),
-        (FixedEnd([0, 0, 0]), FixedEnd([10, 0, 0]), 1e5, 3, -0.0127734),
-    ):
-        rope = Rope(100.0, EA, EI=1e7, compression=1.0)
-        line = Cable(rope, 10.0, tail, head, mesh=8)
-        system = djdyn.System(ground(), {"line": line})
+    """CAB-7."""
+    for supported, node, wanted in ((False, -1, -0.122625), (True, 3, -0.0127734)):
+        system = heavy_beam(supported)
         y = equilibrium(system, along_x(system, 10.0))
         assert np.isclose(y.parts["line"]["r"][node, 2], wanted, rtol=3e-4)
 
@@ -89,11 +73,8 @@ def test_beams_under_their_weight():
 @pytest.mark.validation
 def test_elastica():
     """Ship V1: tip of the inextensible elastica at 0.4400 m."""
-    tip = PointForce(3.0, [0.0, 0.0, 5e4])
-    rope = Rope(7.854, 1e9, EI=1e6, compression=1.0)
-    wall = ClampedEnd("wall", (1, 0, 0), (0, 1, 0))
-    line = Cable(rope, 3.0, wall, FreeEnd(), mesh=12, forces=(tip,))
-    system = djdyn.System(ground(0.0), {"line": line})
+    system = beam(12, 5e4)
+    line = system.parts["line"]
     y = equilibrium(system, along_x(system, 3.0))
     assert np.isclose(y.parts["line"]["r"][-1, 2], 0.4400, atol=1e-4)
     load = eqx.filter_jit(line.end_loads)(system.at(0.0, y), "line")[0]

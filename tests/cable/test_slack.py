@@ -1,27 +1,19 @@
 """Lines that go slack and snap tight."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import djdyn
-from djdyn.cable import Cable, DrivenEnd, FixedEnd, PinnedEnd, Rope
-from djdyn.timefunctions import Harmonic
-
-from .machines import payload
+from experiments.cable_lines import dropped, shaken
 
 
 @pytest.mark.slow
 @pytest.mark.validation
 def test_top_of_the_line_oscillates():
     """Ship V4: depths at 1, 2 and 3 s, the first slack and the peak of the tension."""
-    top = Harmonic([2.0, 2.0, 2.0], [0.09, 0.05, 1.5])
-    rope = Rope(7700 * np.pi / 4 * 0.005**2, 8e5, axial_damping=5e3)
-    line = Cable(rope, 20.0, PinnedEnd("load"), DrivenEnd(top), mesh=4)
-    system = djdyn.System(payload(1400.0, 274.4, 20.0), {"line": line})
-    run = djdyn.simulate(system, 3.8, saveat=381, rtol=1e-5, atol=1e-6)
+    run = djdyn.simulate(shaken(), 3.8, saveat=381, rtol=1e-5, atol=1e-6)
     z = np.asarray(run.y.q[:, 2]) - 20
     assert np.allclose(z[[100, 200, 300]], [-17.30, -19.99, -21.74], atol=0.02)
     tension = np.asarray(run.signal("line.tail_tension"))
@@ -29,16 +21,6 @@ def test_top_of_the_line_oscillates():
     assert np.isclose(run.t[20:][slack][0], 0.74, atol=0.02)
     assert np.isclose(tension[250:].max(), 46.1e3, rtol=0.01)
     assert np.isclose(run.t[250:][tension[250:].argmax()], 3.56, atol=0.02)
-
-
-def dropped(slack_width: float = 1e-6) -> tuple[djdyn.System, djdyn.State]:
-    """A payload that falls one metre until its slack line of 3 m is tight."""
-    rope = Rope(0.5, 2e4, EI=0.05, axial_damping=50.0, slack_width=slack_width)
-    line = Cable(rope, 3.0, PinnedEnd("load"), FixedEnd([0, 0, 0]), mesh=3)
-    system = djdyn.System(payload(20.0, 0.5, 2.0), {"line": line})
-    y = system.initial_state()
-    bow = jnp.array([[0.3, 0.05, -1.6], [0.35, -0.05, -0.7]])
-    return system, eqx.tree_at(lambda y: y.parts["line"]["r"], y, bow)
 
 
 @pytest.mark.slow

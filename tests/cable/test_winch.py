@@ -7,18 +7,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import djdyn
-from djdyn.cable import Cable, FixedEnd, PinnedEnd, Rope, Sheave
+from djdyn.cable import Rope, Sheave
 from djdyn.statics import equilibrium
 from djdyn.timefunctions import Harmonic, Interpolated
-
-from .machines import payload
-
-
-def hoist(mass: float, length: float, rope: Rope, mesh: int = 3) -> djdyn.System:
-    """A payload under a winch at the head of its line."""
-    ends = (PinnedEnd("load"), FixedEnd([0, 0, 0], payout="rate"))
-    line = Cable(rope, length, *ends, mesh=mesh)
-    return djdyn.System(payload(mass, 1.0, length), {"line": line}, {"rate": 0.0})
+from experiments.cable_lines import hoist, payload
 
 
 def test_pendulum_of_growing_length():
