@@ -23,6 +23,8 @@ from .study import Study
 STUDIES = {
     "boom-crane": "experiments.boom_crane",
     "crane": "experiments.crane",
+    "launch": "experiments.launch",
+    "winch": "experiments.winch",
 }
 BENCHMARKS = {
     "rollout": "experiments.benchmarks.rollout",
