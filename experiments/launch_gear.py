@@ -31,15 +31,12 @@ HOLD, CALM = 1e7, 3e5  # N m/rad, N m s/rad, of the boom's drive
 
 
 class Slew(eqx.Module):
-    """A turn about z at a rate that is reached smoothly in `ramp` seconds."""
+    """A turn about z at a constant rate."""
 
     rate: Scalar = eqx.field(converter=si("rad/s"))
-    ramp: Scalar = eqx.field(converter=si("s", above=0.0), default=60.0)
 
     def __call__(self, t: Scalar) -> Pose:
-        s = jnp.clip(t / self.ramp, 0.0, 1.0)
-        ramped = self.ramp * s**4 * (2.5 - 3 * s + s**2)
-        yaw = self.rate * (ramped + jnp.maximum(t - self.ramp, 0.0))
+        yaw = self.rate * t
         zero = jnp.zeros_like(yaw)
         return Pose(rotation_rpy(zero, zero, yaw), jnp.zeros(3, yaw.dtype))
 
@@ -94,6 +91,34 @@ def arm(reach: float, rate: float, density: float) -> djdyn.System:
     return djdyn.System(djdyn.Mechanism((turn, load), (tip, hook)), {"line": line})
 
 
+def circling(system: djdyn.System, reach: float, rate: float) -> djdyn.State:
+    """Line and payload on the cone on which they follow the arm."""
+    angle, tension = cone(reach, rate)
+    sine, cosine = np.sin(angle), np.cos(angle)
+    along = np.array([sine, 0.0, -cosine])  # from the arm outwards and down
+    length = 20.0 * (1 + tension / EA)
+    middle = np.array([reach, 0, 0]) + length / 2 * along
+    place = np.array([reach, 0, 0]) + (length + 1) * along
+    turn = [np.cos(angle / 2), 0.0, -np.sin(angle / 2), 0.0]
+    spin = rate * np.array([sine, 0.0, cosine])  # in the payload's axes
+    q = np.concatenate([place - [reach, 0.0, -21.0], turn])
+    v = np.concatenate([spin, [0.0, rate * place[0], 0.0]])
+    y = system.initial_state(q, v)
+    line = {
+        "r": jnp.asarray(middle[None]),
+        "v": jnp.asarray([[0.0, rate * middle[0], 0.0]]),
+    }
+    return djdyn.State(y.q, y.v, {**y.parts, "line": line})
+
+
+def cone(reach: float, rate: float) -> tuple[float, float]:
+    """Angle (rad) and tension (N) of 5 kg that circle on 21 m of light line."""
+    angle = 0.0
+    for _ in range(200):
+        angle = np.arctan(rate**2 * (reach + 21 * np.sin(angle)) / GRAVITY)
+    return float(angle), float(5 * GRAVITY / np.cos(angle))
+
+
 def ship(
     *,
     velocity: float = 0.0,
@@ -139,11 +164,11 @@ def ship(
             "pid": JointPID(("link2",), "boom.value", HOLD, CALM),
             "motor": JointActuator(("link2",), "pid.u"),
             "sheave": FrameSensor("link7.end"),
-            "payload": FrameSensor("payload"),
+            "load": FrameSensor("payload"),
             "order": Reference(path),
             "felt": Share("sheave.climb", compensation),
             "hoist": WinchPID(
-                "payload.height",
+                "load.height",
                 "order.value",
                 0.5 * compensation,
                 deck="felt.value",
