@@ -24,6 +24,8 @@ STUDIES = {
     "boom-crane": "experiments.boom_crane",
     "cable": "experiments.cable",
     "crane": "experiments.crane",
+    "launch": "experiments.launch",
+    "winch": "experiments.winch",
 }
 BENCHMARKS = {
     "rollout": "experiments.benchmarks.rollout",

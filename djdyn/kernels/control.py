@@ -12,7 +12,7 @@ from .trace import Memory, Trace, rule
 UNROLL = 600  # operations a loop may become before it stays a loop
 
 
-@rule("jit", "pjit", "closed_call", "core_call", "custom_lin")
+@rule("jit", "pjit", "core_call", "custom_lin")
 def _call(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
     return trace.inline(eqn.params["jaxpr"], *args)
 
@@ -22,7 +22,7 @@ def _remat(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
     return trace.run(eqn.params["jaxpr"], (), args)
 
 
-@rule("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
+@rule("closed_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
 def _custom(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
     params = eqn.params
     closed = params.get("call_jaxpr") or params.get("fun_jaxpr")

@@ -15,6 +15,8 @@ def test_list_names_every_study(capsys):
     said = capsys.readouterr().out
     assert "crane" in said
     assert "boom-crane" in said
+    assert "launch" in said
+    assert "winch" in said
     assert "rollout" in said
 
 

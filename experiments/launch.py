@@ -1,0 +1,247 @@
+"""Launch: crane, line, winch and payload together, on a ship that moves.
+
+The coupled cases V22, V23, V26 and V27 of Roy, Steinke and Nicoll, *Ship Mechanical
+Systems API: Final Report* (2014), chapter 4; then a payload lowered by 10 m from a deck
+that heaves, rolls and pitches, with heave compensation and without.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+import djdyn
+from djdyn.system import Instant
+from djdyn.view import Scene
+
+from .launch_gear import DENSITY, GRAVITY, LIGHT, SPAN, arm, circling, cone, drift, ship
+from .study import Study
+
+
+TITLE = "Launch: crane, line, winch and payload"
+STAGES = 4
+FINE, COARSE = 2.5e-3, 0.01  # s, steps at 35 m/s and otherwise
+LOWERED = 10.0  # m
+
+
+def build() -> djdyn.System:
+    """The crane that lowers a payload from a moving deck, heave compensated."""
+    inertia = (50.0, 50.0, 20.0)
+    return ship(
+        motion=1.0,
+        mass=300.0,
+        inertia=inertia,
+        density=DENSITY,
+        length=8.0,
+        lower=LOWERED,
+        compensation=1.0,
+    )
+
+
+def look(now: Instant) -> dict[str, Array]:
+    """Places, the line, and its pull on the payload."""
+    line: Any = now.system.parts["line"]
+    state = now.y.parts["line"]
+    s = jnp.linspace(0.0, 1.0, 9) * line.length_out(state)
+    points = [line.at(now, "line", x)["position"] for x in s]
+    X = now.world.X_WB
+    return {
+        "R": X.R,
+        "p": X.p,
+        "line": jnp.stack(points),
+        "pull": line.end_loads(now, "line")[0, 3:],
+    }
+
+
+def simulate(
+    study: Study,
+    name: str,
+    system: djdyn.System,
+    y0: djdyn.State,
+    moved: float,
+    dt: float,
+) -> tuple[djdyn.Trajectory, dict[str, np.ndarray]]:
+    """A run with the books audited against the energy `moved`, J."""
+    run = djdyn.simulate(
+        system, SPAN, y0, solver="ros2", dt=dt, saveat=801, ledger=True, max_steps=65536
+    )
+    study.metric(
+        f"launch.{name}.ledger",
+        np.max(np.abs(djdyn.audit(system, run))) / moved,
+        0.0,
+        1e-3,
+        note=f"energy unaccounted for, of {moved:.4g} J",
+    )
+    study.series(name, run)
+    return run, {k: np.asarray(x) for k, x in run.map(look).items()}
+
+
+def run_static(study: Study) -> None:
+    """V22: a payload hangs still."""
+    system = arm(0.0, 0.0, DENSITY)
+    _, seen = simulate(study, "static", system, djdyn.equilibrium(system), 981.0, FINE)
+    stretch = (5 * 20 + DENSITY * 200) * GRAVITY / 8e5
+    study.metric(
+        "launch.static.position_error",
+        np.max(np.abs(seen["p"][:, 2] - [0.0, 0.0, -21.0 - stretch])),
+        0.0,
+        1e-6,
+        unit="m",
+        note="at any time in 80 s, from 21 m and the stretch by all weights",
+    )
+    study.metric("launch.static.height", seen["p"][-1, 2, 2], -21.0016, 1e-5, unit="m")
+
+
+def run_centripetal(study: Study) -> None:
+    """V23: the payload is swung around at two rates."""
+    pulls = {}
+    for name, rate in (("centripetal", 0.35), ("slow_centripetal", 0.014712)):
+        system = arm(100.0, rate, LIGHT)
+        y0 = circling(system, 100.0, rate)
+        moved = 5 * (100 * rate) ** 2 / 2
+        run, seen = simulate(study, name, system, y0, moved, FINE)
+        t, p, pull = np.asarray(run.t), seen["p"][:, 2], seen["pull"]
+        late = t >= SPAN - 10
+        radius = np.hypot(p[:, 0], p[:, 1])
+        inwards = -np.sum(p[:, :2] * pull[:, :2], 1) / radius
+        found, wanted = inwards[late].mean(), 5 * radius[late].mean() * rate**2
+        study.metric(
+            f"launch.{name}.force_error",
+            found / wanted - 1,
+            0.0,
+            2e-3,
+            note="mean pull inwards over the last 10 s, against m r w^2",
+        )
+        angle, total = cone(100.0, rate)
+        across = total * np.sin(angle)
+        study.metric(
+            f"launch.{name}.force", found, across, 2e-3 * across, unit="N", note="cone"
+        )
+        tension = np.linalg.norm(pull, axis=1)
+        study.metric(
+            f"launch.{name}.tension",
+            tension[late].mean(),
+            total,
+            2e-3 * total,
+            unit="N",
+            note="of a conical pendulum",
+        )
+        pulls[f"{rate:g} rad/s"] = inwards
+    study.report.plot(
+        "V23: pull of the line inwards",
+        ("time", "s", t),
+        ("force", "N"),
+        pulls,
+    )
+
+
+def run_voyage(study: Study) -> None:
+    """V26 and V27: a crane under way at 1 m/s, its payload with it or at rest."""
+    places = {}
+    for name, with_it, slope, tolerance in (
+        ("together", True, 1.0, 1e-4),
+        ("left_behind", False, 1.00142, 5e-4),
+    ):
+        system = ship(velocity=1.0)
+        y0 = drift(djdyn.equilibrium(system), 1.0, with_it)
+        run, seen = simulate(study, name, system, y0, 2.5, COARSE)
+        t, x = np.asarray(run.t), seen["p"][:, 3, 0]
+        study.metric(
+            f"launch.{name}.slope",
+            np.polyfit(t, x, 1)[0],
+            slope,
+            tolerance,
+            unit="m/s",
+            note="of the payload's way over 80 s",
+        )
+        places[name.replace("_", " ")] = x - t
+        if not with_it:
+            study.metric(
+                "launch.left_behind.lag",
+                np.max(np.abs(x - t)),
+                1.4618,
+                0.05,
+                unit="m",
+                note="reference from the slower of the two modes",
+            )
+    study.report.plot(
+        "V26, V27: the payload beside a ship under way at 1 m/s",
+        ("time", "s", t),
+        ("place behind the crane's tip", "m"),
+        places,
+    )
+
+
+def run_lowering(study: Study) -> None:
+    """A payload lowered by 10 m from a moving deck."""
+    heights, tensions, left = {}, {}, {}
+    system = study.customise(build())
+    off = djdyn.put(system, {"felt.share": 0.0, "hoist.kp": 0.0})
+    for name, here in (("compensated", system), ("uncompensated", off)):
+        y0 = djdyn.equilibrium(here)
+        run, seen = simulate(study, name, here, y0, 300 * GRAVITY * LOWERED, COARSE)
+        t, height = np.asarray(run.t), np.asarray(run.signal("load.height"))
+        wanted = np.asarray(run.signal("order.value"))[:, 0]
+        heights[name], left[name] = height, np.std((height - wanted)[t > 10])
+        tensions[name] = np.asarray(run.signal("line.head_tension"))
+        if name == "compensated":
+            study.metric(
+                "launch.lowered",
+                height[0] - height[-1],
+                LOWERED + height[0] - wanted[0],
+                0.1,
+                unit="m",
+                note="to where it was ordered",
+            )
+            study.report.scene(scene(t, seen), "A payload is lowered by 10 m")
+    study.metric(
+        "launch.heave_left",
+        left["compensated"] / left["uncompensated"],
+        0.0,
+        0.03,
+        note="of the payload's motion without compensation",
+    )
+    time = ("time", "s", t)
+    study.report.plot(
+        "Lowering: height of the payload",
+        time,
+        ("height", "m"),
+        heights,
+        {"ordered": wanted},
+    )
+    study.report.plot("Lowering: tension", time, ("tension", "N"), tensions)
+
+
+def scene(t: np.ndarray, seen: dict[str, np.ndarray]) -> Scene:
+    replay = Scene(t)
+    R, p = seen["R"], seen["p"]
+    for row, name, size, centre, opacity in (
+        (1, "deck", (7.0, 5.0, 0.4), (-5.0, 0.0, -1.6), 1.0),
+        (1, "column", (0.7, 0.7, 1.4), (-2.0, 0.0, -0.7), 0.6),
+        (2, "boom", (2.0, 0.4, 0.4), (1.0, 0.0, 0.0), 1.0),
+        (3, "payload", (0.8, 0.8, 2.0), (0.0, 0.0, 0.0), 1.0),
+    ):
+        offset = np.eye(3), np.array(centre)
+        replay.box(name, size, R[:, row], p[:, row], offset=offset, opacity=opacity)
+    replay.polyline("line", seen["line"], size=0.06)
+    replay.arrow("pull on the payload", p[:, 3], seen["pull"], unit="N")
+    return replay
+
+
+def run(study: Study) -> None:
+    study.report.text(
+        "Cases V22, V23, V26 and V27 of Roy, Steinke and Nicoll, Ship Mechanical "
+        "Systems API: Final Report (2014), and a launch. The payload of V23 "
+        "starts on the cone on which it follows the arm; the line of V26 and V27 "
+        "hangs from the end of the boom, not half a metre from it. References have no "
+        "mass in the line, and neither have these runs but V22 and the launch."
+    )
+    for name, part in (
+        ("hanging still (V22)", run_static),
+        ("swung around (V23)", run_centripetal),
+        ("under way (V26, V27)", run_voyage),
+        ("lowering from a moving deck", run_lowering),
+    ):
+        with study.stage(name):
+            part(study)

@@ -1,0 +1,102 @@
+"""The winch of the study: a payload on a line from a deck, and what commands it."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+import djdyn
+from controllers import Reference, Winch, WinchPID
+from djdyn.cable import Cable, PinnedEnd, Rope
+from djdyn.kinematics import World
+from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.parts import ExternalWrench
+from djdyn.timefunctions import Harmonic, HarmonicSum, Heave
+
+
+GRAVITY = 9.81
+LENGTH, EA, DENSITY = 30.0, 8e5, 7700 * np.pi / 4 * 0.005**2  # m, N, kg/m
+PAYLOAD = 200.0  # kg
+SET_POINT = 2006.1  # N, in the print
+SWING = 2 * np.pi / 5  # rad/s
+SAMPLE = {"kp": 0.1, "ki": 1e-4, "kd": 0.01}  # the print's winch, (m/s)/N, ...
+COMPONENTS = 30  # of a sea
+
+
+class Squares(AbstractSignalPart):
+    """The integral of a signal's square."""
+
+    signal: str = eqx.field(static=True)
+
+    def initial_state(self) -> dict[str, Array]:
+        return {"sum": jnp.zeros(())}
+
+    def __call__(
+        self, t: Array, state: dict, world: World, signals: Signals
+    ) -> Response:
+        del t, state, world
+        return Response({"sum": signals[self.signal] ** 2})
+
+
+def build(
+    mode: str = "tension",
+    *,
+    order: Any = SET_POINT,
+    mass: float = PAYLOAD,
+    push: tuple[float, float] = (0.0, 0.0),
+    damping: float = 1e3,
+    elements: int = 3,
+    winch: dict[str, float] | None = None,
+) -> djdyn.System:
+    """A payload under a deck, on a line that a winch on the deck pays out.
+
+    **Arguments:**
+
+    - `mode`: what `order`, a function of time, is: a `"tension"` (N) or a `"velocity"`.
+    - `push`: mean and amplitude of an upward force on the payload, N.
+    - `damping`: of the line, N s.
+    - `winch`: numbers of the drive that differ from its defaults.
+    """
+    none = np.zeros(COMPONENTS)
+    deck = Heave(HarmonicSum(none, none, none))
+    bodies = (
+        djdyn.Body("deck", "world", djdyn.Prescribed(deck), 1.0),
+        djdyn.Body("load", "world", djdyn.Prismatic((0, 0, 1)), mass),
+    )
+    rope = Rope(DENSITY, EA, diameter=0.005, axial_damping=damping)
+    ends = PinnedEnd("load"), PinnedEnd("deck", payout="winch.rate")
+    mean, swing = np.zeros(6), np.zeros(6)
+    mean[5], swing[5] = push
+    parts: dict[str, Any] = {
+        "line": Cable(rope, LENGTH, *ends, mesh=elements),
+        "push": ExternalWrench("load", Harmonic(swing, SWING, 0.0, mean)),
+        "order": Reference(order),
+    }
+    if mode == "tension":
+        parts["pid"] = WinchPID("line.head_tension", "order.value", **SAMPLE)
+        parts["squares"] = Squares("pid.error")
+    command = "pid.u" if mode == "tension" else "order.value"
+    parts["winch"] = Winch(command, **(winch or {}))
+    return djdyn.System(djdyn.Mechanism(bodies), parts)
+
+
+def rest(system: djdyn.System) -> djdyn.State:
+    """At rest under the deck, the winch braked."""
+    start = system.initial_state(q={"load": -LENGTH * (1 + SET_POINT / EA)})
+    return djdyn.equilibrium(system, start)
+
+
+def moved(y: djdyn.State, height: Array, speed: Array) -> djdyn.State:
+    """The state of rest carried along by the deck."""
+    up = jnp.array([0.0, 0.0, 1.0])
+    line = y.parts["line"]
+    line = {**line, "r": line["r"] + height * up, "v": line["v"] + speed * up}
+    return djdyn.State(y.q + height, y.v + speed, {**y.parts, "line": line})
+
+
+def heave(sea: HarmonicSum) -> tuple[Array, Array]:
+    """Height and speed of a deck on this sea at the start."""
+    return jax.jvp(sea, (jnp.zeros(()),), (jnp.ones(()),))

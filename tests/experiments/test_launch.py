@@ -1,0 +1,39 @@
+"""The launch study, and the pieces it stands on."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import djdyn
+from experiments import launch
+from experiments.launch_gear import cone, ship
+from experiments.study import Study
+
+
+def test_a_conical_pendulum_pulls_as_published():
+    """Ship V23: 55.7 deg, 71.9 N inwards and 87.0 N in all at 0.35 rad/s."""
+    angle, tension = cone(100.0, 0.35)
+    found = [np.rad2deg(angle), tension * np.sin(angle), tension]
+    assert np.allclose(found, [55.7, 71.9, 87.0], atol=0.05)
+
+
+def test_the_payload_hangs_under_the_end_of_the_boom():
+    """Ship V26: link 7 ends in the origin, and so does the line."""
+    system = ship(velocity=1.0)
+    y = system.initial_state()
+    tip = eqx.filter_jit(lambda s, y: s.at(0.0, y).world.pose("link7.end").p)(system, y)
+    assert jnp.allclose(tip, jnp.zeros(3), atol=1e-9)
+    changed = djdyn.put(system, {"felt.share": 1.0, "payload.mass": 7.0})
+    assert djdyn.get(changed, "payload.mass") == 7.0
+
+
+@pytest.mark.slow
+@pytest.mark.validation
+def test_every_number_of_a_run_is_inside_its_tolerance(tmp_path):
+    run = Study(launch.TITLE, "", tmp_path, stages=launch.STAGES, quick=True)
+    launch.run(run)
+    run.finish()
+    assert len(run.checks) > 15
+    assert [c.quantity for c in run.checks if c.passed is False] == []
+    assert (tmp_path / "report.html").stat().st_size < 10e6

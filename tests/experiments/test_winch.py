@@ -1,0 +1,43 @@
+"""The winch study, and the pieces it stands on."""
+
+import numpy as np
+import pytest
+
+import djdyn
+from experiments import winch, winch_loop, winch_tune
+from experiments.study import Study
+
+
+def test_by_hand_the_payload_bounces_as_published():
+    """Ship V8: without mass in the line, by damping."""
+    t = np.linspace(0.0, 20.0, 4001)
+    speeds = [winch_loop.bounce(c, t, with_line=False) for c in (0.0, 100.0, 1000.0)]
+    assert np.allclose(np.max(np.abs(speeds), 1), [1.110, 1.097, 1.065], atol=6e-4)
+
+
+def test_seas_differ_and_have_the_energy_of_their_heights():
+    seas = winch_tune.seas(0, 4)
+    assert seas.amplitude.shape == seas.phase.shape == (4, 30)
+    assert len(np.unique(np.asarray(seas.phase))) == 120
+    heights = 4 * np.sqrt(np.sum(np.asarray(seas.amplitude) ** 2, 1) / 2)
+    assert np.all(heights > 0.49)
+    assert np.all(heights < 1.51)
+
+
+def test_what_is_tuned_goes_by_path():
+    system = winch.build()
+    start = [float(djdyn.get(system, path)) for path in winch_tune.FREE]
+    assert np.allclose(start[:3], 10 * winch_tune.START[:3] * [1, 0.1, 1])
+    with pytest.raises(ValueError, match="no parameter"):
+        djdyn.get(winch.build("velocity", order=1.0), "pid.kp")
+
+
+@pytest.mark.slow
+@pytest.mark.validation
+def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
+    run = Study(winch.TITLE, "", tmp_path, stages=winch.STAGES, quick=True)
+    winch.run(run)
+    run.finish()
+    assert len(run.checks) > 20
+    assert [c.quantity for c in run.checks if c.passed is False] == []
+    assert (tmp_path / "report.html").stat().st_size < 10e6
