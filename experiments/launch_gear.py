@@ -155,7 +155,7 @@ def ship(
     mechanism = djdyn.Mechanism((*held.bodies, load), (*held.frames, hook))
     rope = Rope(density, EA, diameter=0.005, axial_damping=1e3)
     ends = PinnedEnd("hook"), PinnedEnd("tip", payout="winch.rate")
-    start = -length * (1 + mass * GRAVITY / EA) - 1.0
+    start = motion - length * (1 + mass * GRAVITY / EA) - 1.0  # with the deck
     path = Moves([start], [[start - lower]], [5.0], [45.0])
     return djdyn.System(
         mechanism,
@@ -171,7 +171,7 @@ def ship(
             "hoist": WinchPID(
                 "load.height",
                 "order.value",
-                0.5 * compensation,
+                0.05 * compensation,  # below the bounce's own damping, 0.18 1/s
                 deck="felt.value",
                 wanted_rate="order.rate",
             ),
