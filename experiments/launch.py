@@ -21,7 +21,7 @@ from .study import Study
 
 TITLE = "Launch: crane, line, winch and payload"
 STAGES = 4
-FINE, COARSE = 2.5e-3, 0.01  # s, steps at 35 m/s and otherwise
+DT = 2.5e-3  # s; longer steps damp the payload's own swing
 LOWERED = 10.0  # m
 
 
@@ -60,11 +60,10 @@ def simulate(
     system: djdyn.System,
     y0: djdyn.State,
     moved: float,
-    dt: float,
 ) -> tuple[djdyn.Trajectory, dict[str, np.ndarray]]:
     """A run with the books audited against the energy `moved`, J."""
     run = djdyn.simulate(
-        system, SPAN, y0, solver="ros2", dt=dt, saveat=801, ledger=True, max_steps=65536
+        system, SPAN, y0, solver="ros2", dt=DT, saveat=801, ledger=True, max_steps=65536
     )
     study.metric(
         f"launch.{name}.ledger",
@@ -80,7 +79,7 @@ def simulate(
 def run_static(study: Study) -> None:
     """V22: a payload hangs still."""
     system = arm(0.0, 0.0, DENSITY)
-    _, seen = simulate(study, "static", system, djdyn.equilibrium(system), 981.0, FINE)
+    _, seen = simulate(study, "static", system, djdyn.equilibrium(system), 981.0)
     stretch = (5 * 20 + DENSITY * 200) * GRAVITY / 8e5
     study.metric(
         "launch.static.position_error",
@@ -100,7 +99,7 @@ def run_centripetal(study: Study) -> None:
         system = arm(100.0, rate, LIGHT)
         y0 = circling(system, 100.0, rate)
         moved = 5 * (100 * rate) ** 2 / 2
-        run, seen = simulate(study, name, system, y0, moved, FINE)
+        run, seen = simulate(study, name, system, y0, moved)
         t, p, pull = np.asarray(run.t), seen["p"][:, 2], seen["pull"]
         late = t >= SPAN - 10
         radius = np.hypot(p[:, 0], p[:, 1])
@@ -145,7 +144,7 @@ def run_voyage(study: Study) -> None:
     ):
         system = ship(velocity=1.0)
         y0 = drift(djdyn.equilibrium(system), 1.0, with_it)
-        run, seen = simulate(study, name, system, y0, 2.5, COARSE)
+        run, seen = simulate(study, name, system, y0, 2.5)
         t, x = np.asarray(run.t), seen["p"][:, 3, 0]
         study.metric(
             f"launch.{name}.slope",
@@ -180,7 +179,7 @@ def run_lowering(study: Study) -> None:
     off = djdyn.put(system, {"felt.share": 0.0, "hoist.kp": 0.0})
     for name, here in (("compensated", system), ("uncompensated", off)):
         y0 = djdyn.equilibrium(here)
-        run, seen = simulate(study, name, here, y0, 300 * GRAVITY * LOWERED, COARSE)
+        run, seen = simulate(study, name, here, y0, 300 * GRAVITY * LOWERED)
         t, height = np.asarray(run.t), np.asarray(run.signal("load.height"))
         wanted = np.asarray(run.signal("order.value"))[:, 0]
         heights[name], left[name] = height, np.std((height - wanted)[t > 10])

@@ -148,13 +148,14 @@ def ship(
         "base", "world", djdyn.Prescribed(Voyage(deck, (velocity, 0.0, 0.0))), 1.0
     )
     first = dataclasses.replace(first, parent="base")
-    whole = djdyn.Mechanism((base, first, *others), boom.frames)
+    tip = djdyn.Frame("tip", "link7", translation((0, 0, 1)))
+    whole = djdyn.Mechanism((base, first, *others), (*boom.frames, tip))
     held = lock(whole, q, ["base", "link2"])
     load, hook = payload(mass, inertia, (0.0, 0.0, -length - 1.0))
     mechanism = djdyn.Mechanism((*held.bodies, load), (*held.frames, hook))
     rope = Rope(density, EA, diameter=0.005, axial_damping=1e3)
-    ends = PinnedEnd("hook"), PinnedEnd("link7.end", payout="winch.rate")
-    start = -length * (1 + mass * GRAVITY / EA) - 1.0
+    ends = PinnedEnd("hook"), PinnedEnd("tip", payout="winch.rate")
+    start = motion - length * (1 + mass * GRAVITY / EA) - 1.0  # with the deck
     path = Moves([start], [[start - lower]], [5.0], [45.0])
     return djdyn.System(
         mechanism,
@@ -163,14 +164,14 @@ def ship(
             "boom": Reference(q[1:2]),
             "pid": JointPID(("link2",), "boom.value", HOLD, CALM),
             "motor": JointActuator(("link2",), "pid.u"),
-            "sheave": FrameSensor("link7.end"),
+            "sheave": FrameSensor("tip"),
             "load": FrameSensor("payload"),
             "order": Reference(path),
             "felt": Share("sheave.climb", compensation),
             "hoist": WinchPID(
                 "load.height",
                 "order.value",
-                0.5 * compensation,
+                0.05 * compensation,  # below the bounce's own damping, 0.18 1/s
                 deck="felt.value",
                 wanted_rate="order.rate",
             ),

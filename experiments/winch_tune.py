@@ -31,8 +31,8 @@ DECK = "deck.joint.motion.height"
 def seas(first: int, count: int) -> HarmonicSum:
     """Irregular seas of 0.5 to 1.5 m and 7 to 12 s, by seeds from `first` on."""
     seeds = jnp.arange(first, first + count)
-    height = 0.5 + 1.0 * ((seeds * 7) % 16) / 15
-    period = 7.0 + 5.0 * ((seeds * 5) % 16) / 15
+    turn = lambda k: ((seeds * k) % 16).astype(float) / 15  # from 0 to 1, mixed
+    height, period = 0.5 + turn(7), 7.0 + 5 * turn(5)
     one = lambda height, period, seed: jonswap(
         height, period, seed=seed, components=COMPONENTS
     )
