@@ -87,7 +87,7 @@ def arm(reach: float, rate: float, density: float) -> djdyn.System:
     turn = djdyn.Body("arm", "world", djdyn.Prescribed(Slew(rate)), 10.0)
     tip = djdyn.Frame("tip", "arm", translation((reach, 0, 0)))
     rope = Rope(density, EA, axial_damping=1e3)
-    line = Cable(rope, 20.0, PinnedEnd("hook"), PinnedEnd("tip"), mesh=2)
+    line = Cable(rope, 20.0, PinnedEnd(frame="hook"), PinnedEnd(frame="tip"), mesh=2)
     return djdyn.System(djdyn.Mechanism((turn, load), (tip, hook)), {"line": line})
 
 
@@ -154,7 +154,7 @@ def ship(
     load, hook = payload(mass, inertia, (0.0, 0.0, -length - 1.0))
     mechanism = djdyn.Mechanism((*held.bodies, load), (*held.frames, hook))
     rope = Rope(density, EA, diameter=0.005, axial_damping=1e3)
-    ends = PinnedEnd("hook"), PinnedEnd("tip", payout="winch.rate")
+    ends = PinnedEnd(frame="hook"), PinnedEnd(frame="tip", payout="winch.rate")
     start = motion - length * (1 + mass * GRAVITY / EA) - 1.0  # with the deck
     path = Moves([start], [[start - lower]], [5.0], [45.0])
     return djdyn.System(

@@ -22,7 +22,11 @@ LENGTH, EA, DENSITY = 30.0, 8e5, 7700 * np.pi / 4 * 0.005**2  # m, N, kg/m
 PAYLOAD = 200.0  # kg
 SET_POINT = 2006.1  # N, in the print
 SWING = 2 * np.pi / 5  # rad/s
-SAMPLE = {"kp": 0.1, "ki": 1e-4, "kd": 0.01}  # the print's winch, (m/s)/N, ...
+SAMPLE: dict[str, Any] = {
+    "kp": 0.1,
+    "ki": 1e-4,
+    "kd": 0.01,
+}  # the print's winch, (m/s)/N, ...
 COMPONENTS = 30  # of a sea
 
 
@@ -49,7 +53,7 @@ def build(
     push: tuple[float, float] = (0.0, 0.0),
     damping: float = 1e3,
     elements: int = 3,
-    winch: dict[str, float] | None = None,
+    winch: dict[str, Any] | None = None,
 ) -> djdyn.System:
     """A payload under a deck, on a line that a winch on the deck pays out.
 
@@ -67,7 +71,7 @@ def build(
         djdyn.Body("load", "world", djdyn.Prismatic((0, 0, 1)), mass),
     )
     rope = Rope(DENSITY, EA, diameter=0.005, axial_damping=damping)
-    ends = PinnedEnd("load"), PinnedEnd("deck", payout="winch.rate")
+    ends = PinnedEnd(frame="load"), PinnedEnd(frame="deck", payout="winch.rate")
     mean, swing = np.zeros(6), np.zeros(6)
     mean[5], swing[5] = push
     parts: dict[str, Any] = {

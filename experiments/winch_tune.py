@@ -151,7 +151,8 @@ def run(study: Study) -> None:
     cost, judge = (Problem(system, seas(first, count)) for first in (0, 1000))
     before = judge(np.zeros(len(FREE)))
     best, history = by_gradient(cost, steps)
-    found, ways = {"gradient": (best, judge(best))}, {"gradient": history}
+    found: dict[str, tuple[Any, float]] = {"gradient": (best, judge(best))}
+    ways = {"gradient": history}
     for name, search in (("Nelder-Mead", by_simplex), ("CMA-ES", by_evolution)):
         counted = Counted(cost, GRADIENT * steps)
         try:
