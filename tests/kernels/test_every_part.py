@@ -199,7 +199,7 @@ def assert_near(found, wanted, rtol: float, scale: str = "each"):
 
 @pytest.mark.parametrize("solver", ["semi_implicit", "rk4", "tsit5"])
 def test_states(system, y0, solver):
-    found, wanted = (states(b, system, y0) for b in ("kernel", "xla"))
+    found, wanted = (states(b, system, y0, solver) for b in ("kernel", "xla"))
     assert np.all(found.ok)
     assert_near(found.y, wanted.y, 1e-12)
     if solver == "semi_implicit":  # the solvers of `simulate` are others
@@ -253,7 +253,7 @@ def two_joint_arm() -> djdyn.System:
             [1e-5, 1e-4], (None, Triangle("elbow", 0.3, 0.2, 1.0)), 5.0, 1.0, 2.0, 3.0,
             friction=0.1, supply=2e5, stiffness=1e9, pressure_scale=1e3,
         ),
-        "oil": Circuit(Fluid(bulk_modulus=1e7), ends | chambers | valves),
+        "oil": Circuit(Oil(bulk_modulus=1e7), ends | chambers | valves),
     }  # fmt: skip
     return djdyn.System(djdyn.Mechanism(bodies), parts, {"target": [0.4, 0.3]})
 
@@ -263,7 +263,7 @@ def test_model_based_control():
     system = two_joint_arm()
     lanes = jnp.asarray(np.random.default_rng(3).normal(size=(3, 2)))
     y0 = eqx.tree_at(lambda y: y.q, system.initial_state(), 0.2 * lanes)
-    found, wanted = (states(b, system, y0, solver) for b in ("kernel", "xla"))
+    found, wanted = (states(b, system, y0) for b in ("kernel", "xla"))
     assert np.all(found.ok)
     assert_near(found.y, wanted.y, 1e-9)
 
