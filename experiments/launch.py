@@ -21,7 +21,7 @@ from .study import Study
 
 TITLE = "Launch: crane, line, winch and payload"
 STAGES = 4
-DT = 2.5e-3  # s; longer steps damp the payload's own swing
+DT = 1.5e-3  # s; longer steps damp the payload's own swing
 LOWERED = 10.0  # m
 
 

@@ -184,5 +184,5 @@ def drift(y: djdyn.State, velocity: float, load: bool) -> djdyn.State:
     """The state with line and payload under way with the ship, or still."""
     along = jnp.array([velocity if load else 0.0, 0.0, 0.0])
     line = y.parts["line"]
-    line = {**line, "v": line["v"] + along}
+    line = {**line, "v": line["v"] + along[None]}
     return djdyn.State(y.q, y.v.at[-3:].add(along), {**y.parts, "line": line})

@@ -95,7 +95,7 @@ def rest(system: djdyn.System) -> djdyn.State:
 
 def moved(y: djdyn.State, height: Array, speed: Array) -> djdyn.State:
     """The state of rest carried along by the deck."""
-    up = jnp.array([0.0, 0.0, 1.0])
+    up = jnp.array([[0.0, 0.0, 1.0]])
     line = y.parts["line"]
     line = {**line, "r": line["r"] + height * up, "v": line["v"] + speed * up}
     return djdyn.State(y.q + height, y.v + speed, {**y.parts, "line": line})
