@@ -94,7 +94,8 @@ def by_gradient(cost: Problem, steps: int) -> tuple[Array, list[tuple[int, float
         if not np.all(np.isfinite(gradient)):  # beyond what the winch survives
             theta, state = (theta + best) / 2, adam.init(theta)
             continue
-        update, state = adam.update(gradient, state)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
+            update, state = adam.update(gradient, state)
         theta = jnp.asarray(optax.apply_updates(theta, update))
     return best, seen
 
