@@ -74,7 +74,7 @@ class Problem:
         system, y0, decks = self.given
         twice = lambda x: jnp.stack([x[0], x[0]])
         scale = jnp.exp(jnp.stack([jnp.zeros_like(theta), theta]))
-        gains = dict(zip(FREE, (jnp.asarray(START) * scale).T, strict=True))
+        gains = dict(zip(FREE, (jnp.asarray(START)[None] * scale).T, strict=True))
         lanes = jax.tree.map(twice, decks) | gains
         saves = np.linspace(0.0, SPAN, 201)
         y0 = jax.tree.map(twice, y0)
