@@ -231,7 +231,10 @@ def test_odd_names_are_harmless(tmp_path):
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"solver": "dopri8"}, "fixed steps are semi_implicit, rk4, tsit5, not"),
+        (
+            {"solver": "dopri8"},
+            "fixed steps are semi_implicit, ros2, rodas4, rk4, tsit5, not",
+        ),
         ({"dt": 0.0}, "step dt must be positive"),
         ({"dt": float("nan")}, "step dt must be positive"),
         ({"control_period": -1.0}, "control period must be positive"),
