@@ -1,12 +1,15 @@
 """Double precision, strict promotion, and a cache of compilations."""
 
+import gc
 import os
+from pathlib import Path
 
 
 os.environ.setdefault("EQX_ON_ERROR", "nan")  # host callbacks would bar the cache
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its loader cries wolf on CPUs
 
 import jax
+import pytest
 
 
 jax.config.update("jax_enable_x64", True)
@@ -14,3 +17,16 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_compilation_cache_dir", os.path.join(os.getcwd(), ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+MAPS = Path("/proc/self/maps")
+ENOUGH = 20_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs_in_memory():
+    """Every compiled program maps pages; Linux kills a process at 65,530 of them."""
+    yield
+    if MAPS.exists() and len(MAPS.read_text().splitlines()) > ENOUGH:
+        jax.clear_caches()
+        gc.collect()
