@@ -7,10 +7,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import djdyn
-from djdyn.cable import Rope, Sheave
+from djdyn.cable import Cable, FixedEnd, FreeEnd, PointMass, Rope, Sheave
 from djdyn.statics import equilibrium
 from djdyn.timefunctions import Harmonic, Interpolated
-from experiments.cable_lines import hoist, payload
+from experiments.cable_lines import ground, hoist, payload
 
 
 def test_pendulum_of_growing_length():
@@ -125,3 +125,44 @@ def test_capstan():
             found = sheave(jnp.array(0.0), state, world, given)
             assert np.isclose(found.outputs["angle"], angle, atol=1e-12)
             assert np.isclose(found.rate["rate"], 0.0, atol=1e-12)
+
+
+def test_two_weights_over_a_sheave():
+    r"""Atwood's machine with a capstan's grip, and its books.
+
+    Light line: $m_1 (g + a) e^{\mu\pi} = m_2 (g - a)$ once it slides; the wheel adds
+    its inertia between the two.
+    """
+    m, wheel, mu, g, L, U = (2.0, 5.0), 0.5, 0.1, 9.81, 8.0, 0.2
+    rope, mesh = Rope(0.005, 2e4, axial_damping=200.0), (0.0, 0.5, 1.0)
+    top = lambda way: FixedEnd([0, 0, 0], payout=way + "sheave.rate")
+    hang = lambda m, way: Cable(
+        rope, L, FreeEnd(), top(way), mesh=mesh, masses=(PointMass(0.0, m),)
+    )
+    parts = {"a": hang(m[0], "-"), "b": hang(m[1], "")}
+    parts["sheave"] = Sheave("a", "b", mu, wheel, width=0.02)
+    system = djdyn.System(ground(), parts)
+    y = system.initial_state()
+    spans = {
+        k: {**y.parts[k], "v": jnp.full((2, 3), 0.0).at[:, 2].set(way * U)}
+        for k, way in (("a", 1.0), ("b", -1.0))
+    }
+    spans["sheave"] = {"rate": jnp.array(U)}
+    y = djdyn.State(y.q, y.v, spans)
+    run = djdyn.simulate(system, 1.6, y, ledger=True, saveat=41, rtol=1e-6, atol=1e-8)
+    grip = np.exp(mu * np.pi)
+    mean = np.tanh(mu * np.pi / 2)  # of (T1 + T2), what the grip takes
+
+    def rhs(a):
+        T1, T2 = m[0] * (g + a), m[1] * (g - a)
+        return T2 - T1 - (T1 + T2) * mean - wheel * a
+
+    a = rhs(0.0) / (rhs(0.0) - rhs(1.0))
+    rate = np.asarray(run.y.parts["sheave"]["rate"])
+    assert np.isclose(np.polyfit(run.t[20:], rate[20:], 1)[0], a, rtol=0.01)
+    light = (m[1] - m[0] * grip) / (m[1] + m[0] * grip) * g
+    assert a < light  # the wheel holds back
+    out = np.asarray(run.signal("a.length") + run.signal("b.length"))
+    assert np.allclose(out, 2 * L, atol=1e-9)
+    turned_over = m[1] * g * float(run.signal("b.length")[-1] - L)
+    assert np.max(np.abs(djdyn.audit(system, run))) < 1e-6 * turned_over
