@@ -242,10 +242,11 @@ class System(eqx.Module):
         """
         m = self.mechanism
         q = _fill("q", q, m.q0(), m.q_slice)
-        world = look(m, q)
+        placed = [isinstance(part, AbstractPlacedPart) for part in self.parts.values()]
+        world = look(m, q) if any(placed) else None
         states = {
             name: part.start(world)
-            if isinstance(part, AbstractPlacedPart)
+            if isinstance(part, AbstractPlacedPart) and world is not None
             else part.initial_state()
             for name, part in self.parts.items()
         }

@@ -79,6 +79,7 @@ def _packed(
     """A function whose results are one array of the entries that differ, and how to
     get the results back from it.
     """
+    fn = jax.jit(fn)  # traced once for both
     closed = _closed(fn, *args)
     found = distinct(closed, patterns)
     kinds = {v.aval.dtype for v in closed.jaxpr.outvars}
