@@ -30,10 +30,10 @@ def test_the_payload_hangs_under_the_end_of_the_boom():
 
 @pytest.mark.slow
 @pytest.mark.validation
-def test_every_number_of_a_run_is_inside_its_tolerance(tmp_path):
+def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     run = Study(launch.TITLE, "", tmp_path, stages=launch.STAGES, quick=True)
     launch.run(run)
     run.finish()
-    assert len(run.checks) > 15
+    assert len(run.checks) > 7
     assert [c.quantity for c in run.checks if c.passed is False] == []
     assert (tmp_path / "report.html").stat().st_size < 10e6
