@@ -31,3 +31,4 @@ from .shapes import (
     Sphere as Sphere,
 )
 from .touch import Touch as Touch
+from .volume import Bed as Bed, VolumeContact as VolumeContact, shared as shared

@@ -58,15 +58,18 @@ class Contact(AbstractPassivePart):
         poses = world.pose(self.on), world.pose(self.against)
         return touches(self.shape, poses[0], self.surface, poses[1])
 
-    def _act(self, state: dict, world: World, signals: Signals | None) -> "_Action":
+    def _act(self, state: dict, world: World, signals: Signals) -> "_Action":
         touch = self.touch(world)
-        velocity, turning = _relative(world, self.on, self.against, touch)
+        velocity, turning = relative(world, self.on, self.against, touch)
         n, rate = touch.n, -jnp.sum(touch.n * velocity, 1)
         pressing = jax.vmap(self.normal.force)(touch.depth, rate)
         f, growth, storing = pressing[:, None] * n, {}, jnp.zeros(())
         if self.friction is not None:
             slide = velocity + rate[:, None] * n
-            pull = self._pull(world, signals, n, pressing)
+            total = jnp.sum(pressing)
+            share = pressing / jnp.where(total > 0, total, 1.0)
+            pull = share_of_weight(world, self.on, self.pull, signals, n)
+            pull = share[:, None] * pull
             bent = state.get("bristles", jnp.zeros((len(n), 0)))
             bent = bent - jnp.sum(bent * n, 1, keepdims=True) * n if state else bent
             grip = jax.vmap(self.friction.act)(slide, pressing, bent, pull)
@@ -83,19 +86,6 @@ class Contact(AbstractPassivePart):
         power = jnp.sum(f * velocity) + jnp.sum(tau, 0) @ turning
         loss = -power - spring @ rate - storing
         return _Action(touch, pressing, f, tau, growth, loss)
-
-    def _pull(
-        self, world: World, signals: Signals | None, n: Array, pressing: Array
-    ) -> Array:
-        """Weight, and what a signal adds, along the surface; each point has its share."""
-        b = world.mechanism.index(world.mechanism.frame(self.on).body)
-        pull = world.m[b] * world.gravity_W
-        if self.pull and signals is not None:
-            pull = pull + signals[self.pull]
-        total = jnp.sum(pressing)
-        share = pressing / jnp.where(total > 0, total, 1.0)
-        along = pull[None] - (n @ pull)[:, None] * n
-        return share[:, None] * along
 
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals
@@ -136,7 +126,7 @@ class _Action(eqx.Module):
     loss: Scalar
 
 
-def _relative(
+def relative(
     world: World, on: str, against: str, touch: Touch
 ) -> tuple[Float[Array, "k 3"], Vec3]:
     """Velocity of the solid's points past the surface, and how fast it turns there."""
@@ -146,3 +136,13 @@ def _relative(
         moved = V[None, 3:] + cross(V[None, :3], touch.p - p[None])
         velocity, turning = velocity + sign * moved, turning + sign * V[:3]
     return velocity, turning
+
+
+def share_of_weight(
+    world: World, on: str, pull: str, signals: Signals, n: Float[Array, "k 3"]
+) -> Float[Array, "k 3"]:
+    """A body's weight, and what a signal adds, along a surface."""
+    b = world.mechanism.index(world.mechanism.frame(on).body)
+    force = world.m[b] * world.gravity_W
+    force = force + signals[pull] if pull else force
+    return force[None] - (n @ force)[:, None] * n
