@@ -92,9 +92,7 @@ class Contact(AbstractPassivePart):
     ) -> Response:
         del t
         x = self._act(state, world, signals)
-        on, against = (
-            world.mechanism.frame(k).body for k in (self.on, self.against)
-        )
+        on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
         middle = jnp.mean(x.touch.p, 0)
         f = jnp.sum(x.f, 0)
         tau = jnp.sum(cross(x.touch.p - middle[None], x.f) + x.tau, 0)

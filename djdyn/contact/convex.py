@@ -3,8 +3,8 @@ r"""Distance and depth of two convex solids.
 Apart, by the algorithm of Gilbert, Johnson and Keerthi (*A fast procedure for computing
 the distance between complex objects in three-dimensional space*, 1988). Overlapping, by
 all axes that can separate polyhedra: normals of faces and products of edges. Which
-corners and which axis it is does not change by a small motion, so derivatives hold these
-fast and are those of closed forms.
+corners and which axis it is does not change by a small motion, so derivatives hold
+these fast and are those of closed forms.
 """
 
 import itertools
@@ -45,7 +45,7 @@ class Solid(eqx.Module):
 
 
 def nearest(w: Float[Array, "4 3"], used: Array) -> tuple[Float[Array, " 4"], Vec3]:
-    """Weights of the point of a simplex that is nearest to the origin, and the point."""
+    """The point of a simplex that is nearest to the origin: its weights, and itself."""
     found = []
     for subset in SUBSETS:
         base = w[subset[0]]
@@ -140,9 +140,13 @@ def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Array]:
     deep = jnp.where(square > 0.5, margins(A, B, n), jnp.inf)
     faces = len(A.normals) + len(B.normals)
     bias = 1e-9 * jnp.max(jnp.abs(A.points - A.points[:1]))
-    best = jnp.argmin(deep + bias * (np.arange(len(n)) >= faces))
+    late = np.arange(len(n)) >= faces  # of equal axes, those of faces
+    best = jnp.argmin(deep + jnp.where(late, bias, 0.0))
     depth, normal = deep[best], n[best]
-    a, b = A.points[jnp.argmin(A.points @ normal)], B.points[jnp.argmax(B.points @ normal)]
+    a, b = (
+        A.points[jnp.argmin(A.points @ normal)],
+        B.points[jnp.argmax(B.points @ normal)],
+    )
     # A face of A has a corner of B inside, and the other way round.
     of_a, of_b = best < len(A.normals), best < faces
     middle = jnp.where(of_a, b - depth / 2 * normal, a + depth / 2 * normal)

@@ -57,7 +57,7 @@ class Coulomb(AbstractSurfaceFriction):
 
 
 class Stribeck(AbstractSurfaceFriction):
-    r"""Coulomb's law with $\mu = \mu_c + (\mu_s - \mu_c)\,e^{-(v/v_s)^2} + \sigma v$."""
+    r"""Coulomb's law with $\mu = \mu_c + (\mu_s - \mu_c) e^{-(v/v_s)^2} + \sigma v$."""
 
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))
     mu_static: Scalar = eqx.field(converter=si("1", at_least=0.0))
@@ -77,8 +77,8 @@ class Karnopp(AbstractSurfaceFriction):
     r"""Sticks while what pulls is below $\mu_s F$ and the speed below `dead_zone`.
 
     There friction cancels the pull and lets the speed die out, so that nothing creeps
-    (Karnopp, *Computer simulation of stick-slip friction in mechanical dynamic systems*,
-    1985); beyond it slides with $\mu F$.
+    (Karnopp, *Computer simulation of stick-slip friction in mechanical dynamic
+    systems*, 1985); beyond it slides with $\mu F$.
     """
 
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))

@@ -3,9 +3,9 @@ r"""Volume, centroid and areas of the intersection of convex polyhedra.
 A polyhedron is the set of half-spaces $n_i\cdot x\le d_i$, and so is the intersection
 of two. The line where two of its planes meet, cut by all the others, is an edge or
 nothing; the tetrahedra between a common point, its foot on a plane and that plane's
-edges add up to the volume (Lasserre, *An analytical expression and an algorithm for the
-volume of a convex polyhedron*, 1983). No list changes its length, so the sum is compiled
-once, and its derivatives are exact.
+edges add up to the volume (Lasserre, *An analytical expression and an algorithm for
+the volume of a convex polyhedron*, 1983). No list changes its length, so the sum is
+compiled once, and its derivatives are exact.
 """
 
 import equinox as eqx
@@ -51,7 +51,8 @@ def overlap(
     # Room along the line up to every plane k.
     slope, room = u @ n.T, d[None, None] - x @ n.T  # i j k
     k = jnp.arange(count)
-    own = (k[:, None, None] == k) | (k[None, :, None] == k)
+    own = k[:, None, None] == k[None, None]
+    own = own | (k[None, :, None] == k[None, None])
     up, down = slope > 1e-9, slope < -1e-9
     t = room / jnp.where(up | down, slope, 1.0)
     high = jnp.min(jnp.where(up & ~own, t, jnp.inf), -1)

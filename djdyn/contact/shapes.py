@@ -13,7 +13,7 @@ from .._types import Mat3, Scalar, Vec3
 from .._units import check_values, si
 
 
-Points = Float[Array, "k 3"]
+Points = Float[Array, "_ 3"]
 
 
 class AbstractShape(eqx.Module):
@@ -205,7 +205,9 @@ class Box(AbstractPolyhedron, AbstractCentred):
         return self.volume() * jnp.diag(self.size**2) / 12
 
     def core(self) -> Points:
-        corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        corners = np.array(
+            [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+        )
         return jnp.asarray(corners, self.size.dtype) * self.size[None] / 2
 
     def planes(self) -> tuple[Points, Float[Array, " planes"]]:
