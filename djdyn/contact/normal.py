@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._smooth import ramp, ramp_area, step
+from .._smooth import Field, ramp, ramp_area, step
 from .._types import Scalar, known
 from .._units import check_values, si
 
@@ -121,12 +121,12 @@ def dissipation(e: Any, speed: Any, law: str = "exact") -> Any:
     return laws[law]() / speed
 
 
-def _balance(e: Scalar, s: Scalar, y: Scalar) -> Scalar:
+def _balance(e: Field, s: Field, y: Field) -> Field:
     """Zero where `e`, `s` and y = log(1 - e s) belong together."""
     return s * (1 + e) - jnp.log1p(s) + y
 
 
-def _exact(e: Scalar) -> Scalar:
+def _exact(e: Field) -> Field:
     """The s that gives `e`."""
     near_one = lambda e: 1.5 * (1 - e) / (1 - e + e**2)  # to second order in 1 - e
     small = e > 1 - 1e-6
@@ -138,7 +138,7 @@ def _exact(e: Scalar) -> Scalar:
     return jnp.where(small, near_one(e), s(y))
 
 
-def _newton(f: Callable[[Scalar], Scalar], x: Scalar) -> Scalar:
+def _newton(f: Callable[[Field], Field], x: Field) -> Field:
     """A root; the last step carries its derivatives."""
     slope = lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))
     for _ in range(12):
