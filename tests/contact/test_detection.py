@@ -283,3 +283,18 @@ BAD = {
 def test_bad_shapes(said):
     with pytest.raises(ValueError, match=said):
         BAD[said]()
+
+
+def test_polyhedra_from_meshes(tmp_path):
+    """Convex ones are read; a dent is an error."""
+    import trimesh
+
+    mesh = trimesh.creation.icosphere(1, 0.5)
+    mesh.export(tmp_path / "ball.stl")
+    ball = Polyhedron.from_file(tmp_path / "ball.stl")
+    assert np.isclose(ball.volume(), mesh.volume)
+    assert np.allclose(ball.inertia(1.0)["I_BC"], mesh.moment_inertia, atol=1e-9)
+    mesh.vertices[0] *= 0.5
+    mesh.export(tmp_path / "dent.stl")
+    with pytest.raises(ValueError, match="is not convex"):
+        Polyhedron.from_file(tmp_path / "dent.stl")
