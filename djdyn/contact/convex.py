@@ -1,0 +1,184 @@
+r"""Distance and depth of two convex solids.
+
+Apart, by the algorithm of Gilbert, Johnson and Keerthi (*A fast procedure for computing
+the distance between complex objects in three-dimensional space*, 1988). Overlapping, by
+all axes that can separate polyhedra: normals of faces and products of edges. Which
+corners and which axis it is does not change by a small motion, so derivatives hold
+these fast and are those of closed forms.
+"""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._smooth import norm
+from .._types import Scalar, Vec3
+from ..spatial import Pose, cross
+from .shapes import AbstractSolid, Points
+from .touch import Touch, unit
+
+
+ITERATIONS = 32
+# All parts of a tetrahedron but its inside: corners, edges, faces.
+SUBSETS = [s for k in (1, 2, 3) for s in itertools.combinations(range(4), k)]
+UP = np.array([0.0, 0.0, 1.0])
+
+
+class Solid(eqx.Module):
+    """A solid's core, in world axes."""
+
+    points: Points
+    normals: Points
+    offsets: Float[Array, " planes"]
+    edges: Points
+
+    @staticmethod
+    def of(shape: AbstractSolid, X: Pose) -> "Solid":
+        n, d = shape.planes()
+        n = n @ X.R.T
+        points = shape.core() @ X.R.T + X.p[None]
+        return Solid(points, n, d + n @ X.p, shape.edges() @ X.R.T)
+
+
+def nearest(w: Float[Array, "4 3"], used: Array) -> tuple[Float[Array, " 4"], Vec3]:
+    """The point of a simplex that is nearest to the origin: its weights, and itself."""
+    found = []
+    for subset in SUBSETS:
+        base = w[subset[0]]
+        E = jnp.stack([w[k] - base for k in subset[1:]]) if subset[1:] else None
+        weights = jnp.zeros(4, w.dtype).at[subset[0]].set(1.0)
+        good = jnp.all(used[np.array(subset)])
+        if E is not None:
+            G, g = E @ E.T, -E @ base
+            if len(g) == 1:
+                det, numer = G[0, 0], g
+            else:
+                det = G[0, 0] * G[1, 1] - G[0, 1] ** 2
+                numer = jnp.stack(
+                    [G[1, 1] * g[0] - G[0, 1] * g[1], G[0, 0] * g[1] - G[0, 1] * g[0]]
+                )
+            flat = det <= 1e-24 + 1e-14 * jnp.prod(jnp.diagonal(G))
+            x = numer / jnp.where(flat, 1.0, det)
+            rest = 1 - jnp.sum(x)
+            good &= ~flat & jnp.all(x >= 0) & (rest >= 0)
+            weights = weights.at[np.array(subset)].set(jnp.concatenate([rest[None], x]))
+        found.append((weights, jnp.where(good, jnp.sum((weights @ w) ** 2), jnp.inf)))
+    all_weights = jnp.stack([x for x, _ in found])
+    best = jnp.argmin(jnp.stack([d for _, d in found]))
+    weights = all_weights[best]
+    return weights, weights @ w
+
+
+def _inside(w: Float[Array, "4 3"], used: Array) -> Array:
+    """Whether a tetrahedron holds the origin."""
+    det = lambda a, b, c: a @ cross(b, c)
+    whole = det(w[1] - w[0], w[2] - w[0], w[3] - w[0])
+    o = jnp.zeros(3, w.dtype)
+    parts = []
+    for k in range(4):
+        v = [o if i == k else w[i] for i in range(4)]
+        parts.append(det(v[1] - v[0], v[2] - v[0], v[3] - v[0]) * jnp.sign(whole))
+    return jnp.all(used) & (jnp.min(jnp.stack(parts)) >= 0) & (whole != 0)
+
+
+def simplex(a: Points, b: Points) -> tuple[Int[Array, "4 2"], Array, Array]:
+    """Corners of both that carry the shortest distance, which of them are used, and
+    whether the hulls overlap.
+    """
+    a, b = jax.lax.stop_gradient((a, b))
+    size = jnp.max(jnp.abs(a - b[:1])) + jnp.max(jnp.abs(b - b[:1])) + 1e-300
+
+    def go(carry):
+        k, ids, used, v, _, _ = carry
+        i, j = jnp.argmin(a @ v), jnp.argmax(b @ v)
+        far = a[i] - b[j]
+        progress = v @ v - v @ far > 1e-14 * size**2 + 1e-12 * (v @ v)
+        slot = jnp.argmin(used)  # the first free one
+        ids1 = jnp.where((jnp.arange(4) == slot)[:, None], jnp.stack([i, j])[None], ids)
+        used1 = used | (jnp.arange(4) == slot)
+        w = a[ids1[:, 0]] - b[ids1[:, 1]]
+        inside = _inside(w, used1)
+        weights, v1 = nearest(w, used1)
+        keep = lambda new, old: jnp.where(progress, new, old)
+        touching = progress & (inside | (v1 @ v1 <= 1e-24 * size**2))
+        return (
+            k + 1,
+            keep(ids1, ids),
+            keep(weights > 0, used),
+            keep(v1, v),
+            touching,
+            progress & ~touching,
+        )
+
+    ids, used = jnp.zeros((4, 2), int), jnp.arange(4) == 0
+    start = (0, ids, used, a[0] - b[0], jnp.array(False), jnp.array(True))
+    more = lambda carry: carry[-1] & (carry[0] < ITERATIONS)
+    _, ids, used, _, touching, _ = jax.lax.while_loop(more, go, start)
+    return ids, used, touching
+
+
+def axes(A: Solid, B: Solid) -> Float[Array, "axes 3"]:
+    """All that can separate them, from B towards A."""
+    edges = cross(A.edges[:, None], B.edges[None]).reshape(-1, 3)
+    edges = unit(edges, jnp.zeros(3))
+    return jnp.concatenate([-A.normals, B.normals, edges, -edges])
+
+
+def margins(A: Solid, B: Solid, n: Float[Array, "axes 3"]) -> Float[Array, " axes"]:
+    """How far A must move along each axis to leave B; negative if it has left."""
+    return jnp.max(n @ B.points.T, 1) - jnp.min(n @ A.points.T, 1)
+
+
+def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Array]:
+    """Depth, normal and middle of the overlap, and whether edges meet edges."""
+    n = axes(A, B)
+    square = jnp.sum(n * n, 1)
+    deep = jnp.where(square > 0.5, margins(A, B, n), jnp.inf)
+    faces = len(A.normals) + len(B.normals)
+    bias = 1e-9 * jnp.max(jnp.abs(A.points - A.points[:1]))
+    late = np.arange(len(n)) >= faces  # of equal axes, those of faces
+    best = jnp.argmin(deep + jnp.where(late, bias, 0.0))
+    depth, normal = deep[best], n[best]
+    a, b = (
+        A.points[jnp.argmin(A.points @ normal)],
+        B.points[jnp.argmax(B.points @ normal)],
+    )
+    # A face of A has a corner of B inside, and the other way round.
+    of_a, of_b = best < len(A.normals), best < faces
+    middle = jnp.where(of_a, b - depth / 2 * normal, a + depth / 2 * normal)
+    pairs = max(len(A.edges) * len(B.edges), 1)
+    pair = (best - faces) % pairs
+    if len(A.edges) and len(B.edges):
+        e, f = A.edges[pair // len(B.edges)], B.edges[pair % len(B.edges)]
+        u = cross(e, f)
+        along = (b - a) @ cross(f, u) / jnp.maximum(u @ u, 1e-300)
+        middle = jnp.where(of_b, middle, a + along * e + depth / 2 * normal)
+    return depth, normal, middle, ~of_b
+
+
+def apart(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:
+    """The nearest points of both, from corners that are known."""
+    a, b = A.points[ids[:, 0]], B.points[ids[:, 1]]
+    weights, _ = nearest(a - b, used)
+    return weights @ a, weights @ b
+
+
+def witness(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
+    """The nearest or deepest point of two solids, each all of one piece."""
+    a, b = Solid.of(A, X_WA), Solid.of(B, X_WB)
+    ids, used, overlap = simplex(a.points, b.points)
+    p, q = apart(a, b, ids, used)
+    n = unit(p - q, jnp.asarray(UP, p.dtype))
+    depth, middle = -norm(p - q), (p + q) / 2
+    if len(axes(a, b)):
+        inner = deepest(a, b)
+        depth = jnp.where(overlap, inner[0], depth)
+        n = jnp.where(overlap, inner[1], n)
+        middle = jnp.where(overlap, inner[2], middle)
+    ra, rb = A.rounding(), B.rounding()
+    middle = middle + (rb - ra) / 2 * n
+    return Touch(middle[None], n[None], (depth + ra + rb)[None])
