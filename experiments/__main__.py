@@ -24,6 +24,7 @@ STUDIES = {
     "boom-crane": "experiments.boom_crane",
     "cable": "experiments.cable",
     "crane": "experiments.crane",
+    "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
     "winch": "experiments.winch",
 }
