@@ -4,7 +4,12 @@ The benchmark cases HYD-0 to HYD-3, and the lumped-volume circuits of Baharudin,
 doctoral dissertation, Lappeenranta, 2016.
 """
 
-from . import hydraulic_boom_valve as valve
+from . import (
+    hydraulic_boom_books as books,
+    hydraulic_boom_laws as laws,
+    hydraulic_boom_lift as lift,
+    hydraulic_boom_valve as valve,
+)
 from .hydraulic_boom_rigs import boom
 from .study import Study
 
@@ -15,6 +20,10 @@ CASES = (
     ("valve step (HYD-1)", valve.run_valve),
     ("no flow (HYD-2)", valve.run_zero_flow),
     ("water hammer (HYD-3)", valve.run_hammer),
+    ("laws (V13, V14, V16, V22)", laws.run_laws),
+    ("lifted boom (V15)", lift.run_series),
+    ("stiff oil at long steps (V15)", lift.run_stiff),
+    ("books", books.run_books),
 )
 STAGES = len(CASES)
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import djdyn
+from controllers import Reference
 from djdyn.hydraulics import (
     BetweenFrames,
     Circuit,
@@ -28,6 +29,15 @@ BAR = 1e5  # Pa
 BORE, ANNULUS = np.pi / 4 * 0.08**2, np.pi / 4 * (0.08**2 - 0.045**2)  # m2
 GAIN = 1e-3 / np.sqrt(35 * BAR)  # m3/(s Pa^0.5): 60 l/min at 35 bar
 SWITCHES = (0.5, 2.0, 3.0, 4.0)  # s, of the command
+
+
+class Command(eqx.Module):
+    """Of V15's valve: up from 0.5 to 2 s, down from 3 to 4 s."""
+
+    def __call__(self, t: Any) -> Any:
+        up, hold, down, end = SWITCHES
+        lift = jnp.where((t >= up) & (t < hold), 3.0, 0.0)
+        return lift - jnp.where((t >= down) & (t < end), 2.0, 0.0)
 
 
 def slider(circuit: Circuit, mass: float = 1000.0, **inputs: Any) -> djdyn.System:
@@ -114,7 +124,7 @@ def boom(
             "A": Volume(0.0, 8514018.968, 5e-4, 4e8),
             "B": Volume(0.0, 20 * BAR, 5e-4, 4e8),
             "valve": ServoValve(
-                "P", "T", "A", "B", "U", GAIN, 10.0, spool="lag", lag=0.025
+                "P", "T", "A", "B", "pilot.value", GAIN, 10.0, spool="lag", lag=0.025,
             ),
             "lift": Cylinder(
                 "A", "B", BetweenFrames("base", "pin"), BORE, ANNULUS, 0.6, 0.95,
@@ -123,16 +133,4 @@ def boom(
             **leaks,
         },
     )  # fmt: skip
-    return djdyn.System(mechanism, {"oil": circuit}, {"U": 0.0})
-
-
-class Command(eqx.Module):
-    """Of V15's valve: up from 0.5 to 2 s, down from 3 to 4 s.
-
-    Switched a microsecond early, so that no rounding of the time moves it by a step.
-    """
-
-    def __call__(self, t: Any) -> Any:
-        up, hold, down, end = (jnp.asarray(x - 1e-6, t.dtype) for x in SWITCHES)
-        lift = jnp.where((t >= up) & (t < hold), 3.0, 0.0)
-        return lift - jnp.where((t >= down) & (t < end), 2.0, 0.0)
+    return djdyn.System(mechanism, {"oil": circuit, "pilot": Reference(Command())})
