@@ -33,7 +33,7 @@ def seen(run: djdyn.Trajectory) -> np.ndarray:
 
 
 def adaptive(system: djdyn.System, **how: Any) -> djdyn.Trajectory:
-    how = {"solver": "rodas4", "rtol": 1e-7, "atol": 1e-7, "saveat": 101, **how}
+    how = {"solver": "rodas4", "rtol": 1e-7, "atol": 1e-7, **how}
     return djdyn.simulate(system, SPAN, jumps=SWITCHES, **how)
 
 
@@ -43,9 +43,9 @@ def run_series(study: Study) -> None:
     units, names, scales = zip(*COLUMNS.values(), strict=True)
     known = tables.columns(rows, *names) / scales
     system = study.customise(boom())
-    run = adaptive(system, ledger=True)
+    run = adaptive(system, saveat=501)
     found, t = seen(run), np.asarray(run.t)
-    errors, size = np.abs(found - known).max(0), np.ptp(known, 0)
+    errors, size = np.abs(found[::5] - known).max(0), np.ptp(known, 0)
     study.metric(
         "hydraulic_boom.reference_error",
         (errors / size).max(),
@@ -85,15 +85,15 @@ def run_series(study: Study) -> None:
         time,
         ("angle", "deg"),
         angle,
-        {"boom": np.degrees(known[:, 0])},
+        {"boom": (t[::10], np.degrees(known[::2, 0]))},
     )
-    sides = {"piston side": 2, "rod side": 3}
+    sides = {"piston": 2, "rod": 3}
     study.report.plot(
         "V15, a cylinder lifts a boom: pressures",
         time,
         ("pressure", "bar"),
         {k: found[:, i] for k, i in sides.items()},
-        {k: known[:, i] for k, i in sides.items()},
+        {k: (t[::10], known[::2, i]) for k, i in sides.items()},
     )
     study.report.scene(replay(run), "V15, boom, cylinder and rod")
 

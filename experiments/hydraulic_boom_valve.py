@@ -1,7 +1,5 @@
 """HYD-0 to HYD-3: trapped oil, a valve that opens, no flow, and a wave in a pipe."""
 
-import time
-
 import equinox as eqx
 import jax
 import jax.flatten_util
@@ -11,7 +9,6 @@ import scipy.integrate
 
 import djdyn
 
-from . import exudyn_peer as peer
 from .hydraulic_boom_rigs import BAR, pipe, valve_step
 from .study import Study
 
@@ -85,7 +82,7 @@ def run_valve(study: Study) -> None:
         peaks.append(abs(p[0].max() - most))
         near = by_radau(V)
         along.append(np.abs(p - near).max())
-        name = f"{1e6 * V:g} cm³"
+        name = f"{1e6 * V:g} ml"
         shown[name], known[name] = p[0], near[0]
         study.metric(
             f"hydraulic_boom.hyd1.position_{V:g}",
@@ -117,47 +114,7 @@ def run_valve(study: Study) -> None:
         ("time", "ms", 1e3 * TIMES[early]),
         ("pressure", "bar"),
         {k: p[early] for k, p in shown.items()},
-        {k: p[early] for k, p in known.items()},
-    )
-    race(study)
-
-
-def race(study: Study) -> None:
-    """HYD-1 against the clock, beside Exudyn if it is there."""
-    rounds, rows, ends = 3 if study.quick else 10, [], np.array([0.0, 1.0])
-    setting = peer.Setting()
-    try:
-        peer.import_exudyn()
-        there = True
-    except ImportError as error:
-        there = False
-        study.report.text(f"HYD-1 has no peer in this run: {error}.")
-    for V, known in ENDS.items():
-        system, ours, theirs, found = valve_step(V), np.inf, np.inf, None
-        step_run(system, ends)
-        for _ in range(rounds):  # in turns, so that both have the same machine
-            began = time.perf_counter()
-            run = jax.block_until_ready(step_run(system, ends))
-            ours = min(ours, time.perf_counter() - began)
-            if there:
-                found, taken = peer.valve_step(V, setting)
-                theirs = min(theirs, taken)
-        p = [float(run.y.parts["oil"][k][-1]) for k in ("A.bar", "B.bar")]
-        off = lambda p, known=known: np.abs(np.subtract(p, known[1:3])).max()
-        rows.append(("djdyn, rodas4, tolerance 1e-5", 1e6 * V, off(p), 1 / ours))
-        stem = "hydraulic_boom.hyd1"
-        note = "wanted: at least 100 times real time"
-        study.metric(f"{stem}.realtime_{V:g}", 1 / ours, note=note)
-        if found is None:
-            continue
-        rows.append((f"Exudyn, {setting}", 1e6 * V, off(found[1:] / BAR), 1 / theirs))
-        if min(ENDS) == V:
-            note = f"stiffest volume, beside Exudyn's {setting}; wanted: at least 2"
-            study.metric(f"{stem}.vs_exudyn", theirs / ours, note=note)
-    study.report.table(
-        f"HYD-1, speed of one run, best of {rounds} in turns",
-        ("engine", "chambers, cm³", "error after 1 s, bar", "times real time"),
-        rows,
+        {k: (1e3 * TIMES[early][::20], p[early][::20]) for k, p in known.items()},
     )
 
 
