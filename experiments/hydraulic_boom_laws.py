@@ -32,13 +32,16 @@ OIL = Oil(870.0, 1.6e9, conserves="volume")
 def run_volumes(study: Study) -> None:
     """V13: 1 l/min pushed into 1 l, and a hose that softens what it holds."""
     ram = Cylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 9.0, follow=False)
-    system = slider(Circuit(OIL, {"A": Volume(1e-3), "T": Tank(), "ram": ram}))
+    system = slider(Circuit(OIL, {"A": Volume(volume=1e-3), "T": Tank(), "ram": ram}))
     y = system.initial_state(v={"mass": -LITRE_PER_MINUTE / 1e-3})
     rate = system.derivative(0.0, y).parts["oil"]["A.bar"] * BAR
     study.metric(
         "hydraulic_boom.v13.rate", rate, 2.66667e7, 50.0, unit="Pa/s", note="V13"
     )
-    node, p = Volume(1e-3, hose_volume=1e-3, hose_modulus=2e8), jnp.array(50 * BAR)
+    node, p = (
+        Volume(volume=1e-3, hose_volume=1e-3, hose_modulus=2e8),
+        jnp.array(50 * BAR),
+    )
     soft = node.still() / (node.still() / OIL.stiffness(p) + node.swelling(p, OIL)[0])
     note = "V13: 2 l, of them 1 l in a hose of 2e8 Pa"
     study.metric("hydraulic_boom.v13.modulus", soft, 3.2e8, 1.0, unit="Pa", note=note)
@@ -49,8 +52,8 @@ def run_valves(study: Study) -> None:
     parts = {
         "P": Supply(35 * BAR),
         "T": Tank(),
-        "A": Volume(1.0),
-        "B": Volume(1.0),
+        "A": Volume(volume=1.0),
+        "B": Volume(volume=1.0),
         "valve": ServoValve("P", "T", "A", "B", "U", GAIN, 10.0, spool="lag", lag=0.1),
         "hole": Orifice("C", "T", 1e-5, 0.6),
         "C": Volume(1.0, 10 * BAR),
@@ -123,7 +126,7 @@ def run_limits(study: Study) -> None:
             "P": Supply(80 * BAR),
             "T": Tank(),
             "A": Volume(1e-3 * litres, 80 * BAR),
-            "B": Volume(1.0),
+            "B": Volume(volume=1.0),
             "valve": ServoValve("P", "T", "A", "B", "u", GAIN),
         }
         system = slider(Circuit(OIL, parts), u=1.0)

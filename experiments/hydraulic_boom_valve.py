@@ -74,12 +74,14 @@ def by_radau(V: float) -> np.ndarray:
 
 def run_valve(study: Study) -> None:
     """HYD-1: the valve opens at once on chambers of three sizes."""
-    errors, along, peaks, shown, known = [], [], [], {}, {}
+    errors, along, peaks, speeds = [], [], [], []
+    shown, known = {}, {}
     for V, (x, a, b, most) in ENDS.items():
         run = step_run(valve_step(V))
         p = np.stack([run.y.parts["oil"][k] for k in ("A.bar", "B.bar")])
         errors.append(np.abs(p[:, -1] - [a, b]).max())
         peaks.append(abs(p[0].max() - most))
+        speeds.append(run.y.v[-1, 0])
         near = by_radau(V)
         along.append(np.abs(p - near).max())
         name = f"{1e6 * V:g} ml"
@@ -102,7 +104,7 @@ def run_valve(study: Study) -> None:
     speed = np.roots([2 * (2e-3 / 1e-7) ** 2, 2000 / 2e-3, -199 * BAR]).max()
     study.metric(
         "hydraulic_boom.hyd1.speed",
-        run.y.v[-1, 0],
+        speeds[-1],
         speed,
         1e-7,
         unit="m/s",
