@@ -83,8 +83,7 @@ def run_fit(study: Study) -> None:
             ("residual", unit),
             {"at the start": scale * before[:, i], "found": scale * after[:, i]},
         )
-    if not study.quick:
-        run_coverage(study, clean)
+    run_coverage(study, clean)
 
 
 def run_coverage(study: Study, clean: Record, runs: int = 32) -> None:
