@@ -101,24 +101,21 @@ def run_series(study: Study) -> None:
 def replay(run: djdyn.Trajectory) -> Scene:
     """The boom, with its cylinder and rod."""
     q, base = np.asarray(run.y.q[:, 0]), np.array([0.3, 0.0, -1.0])
-    axes = lambda x: np.stack([x, np.broadcast_to([0.0, 1, 0], x.shape)], 2)
     along = np.stack([np.cos(q), 0 * q, np.sin(q)], 1)
     line = along - base  # the pin is a metre along the boom
     line = line / np.linalg.norm(line, axis=1)[:, None]
-    third = lambda xy: np.concatenate(
-        [xy, np.cross(xy[..., 0], xy[..., 1])[..., None]], 2
-    )
-    boom_R, line_R = third(axes(along)), third(axes(line))
-    tilt = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # a cylinder lies along z
-    scene, still = Scene(run.t), np.eye(3)
+    side = np.broadcast_to([0.0, 1.0, 0.0], line.shape)
+    scene = Scene(run.t)
+    turned = np.stack([along, side, np.cross(along, side)], 2)
     for name, size, x in (("boom", (4.0, 0.16, 0.2), 2.0), ("load", (0.5,) * 3, 4.0)):
-        scene.box(name, size, boom_R, offset=(still, (x, 0.0, 0.12)))
-    for name, radius, length, start in (
-        ("cylinder", 0.07, 0.9, 0.0),
-        ("rod", 0.035, 0.9, None),
+        scene.box(name, size, turned, offset=(np.eye(3), (x, 0.0, 0.12)))
+    turned = np.stack([np.cross(side, line), side, line], 2)
+    half = 0.45 * line
+    for name, radius, p in (
+        ("cylinder", 0.07, base + half),
+        ("rod", 0.035, along - half),
     ):
-        middle = base + length / 2 * line if start == 0.0 else along - length / 2 * line
-        scene.cylinder(name, radius, length, line_R @ tilt, middle)
+        scene.cylinder(name, radius, 0.9, turned, p)
     return scene
 
 
