@@ -23,12 +23,12 @@ QUICK = (
     ("no flow (HYD-2)", valve.run_zero_flow),
     ("laws (V13, V14, V16, V22)", laws.run_laws),
     ("lifted boom (V15)", lift.run_series),
-    ("books of energy and oil", books.run_books),
 )
 SLOW = (
     ("valve step beside Exudyn (HYD-1)", race.run_race),
     ("water hammer (HYD-3)", valve.run_hammer),
     ("stiff oil at long steps (V15)", lift.run_stiff),
+    ("books of energy and oil", books.run_books),
     ("identification", fit.run_fit),
 )
 STAGES = len(QUICK) + len(SLOW)
