@@ -40,8 +40,8 @@ RANGES = {  # of the conditions, over the machine's own
 
 def conditions(system: djdyn.System, batch: int) -> dict[str, Array]:
     rng = np.random.default_rng(0)
-    scaled = lambda path, ends: djdyn.get(system, path) * rng.uniform(*ends, batch)
-    return {path: jnp.asarray(scaled(path, ends)) for path, ends in RANGES.items()}
+    scales = {k: rng.uniform(low, high, batch) for k, (low, high) in RANGES.items()}
+    return {k: djdyn.get(system, k) * jnp.asarray(x) for k, x in scales.items()}
 
 
 @eqx.filter_jit
