@@ -148,7 +148,7 @@ def run_zero_flow(study: Study) -> None:
 
 def run_hammer(study: Study) -> None:
     """HYD-3: Joukowsky's pressure in a line that is shut at once."""
-    n, length, speed, start = 60, 24.0, 0.5, 50.0
+    n, length, speed, start = 40, 24.0, 0.5, 50.0
     system = pipe(n, length, speed, start * BAR)
     a = np.sqrt(1.4e9 / 870.0)
     t = np.linspace(0.0, 3.6 * length / a, 361)
