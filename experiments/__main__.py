@@ -24,6 +24,7 @@ STUDIES = {
     "boom-crane": "experiments.boom_crane",
     "cable": "experiments.cable",
     "crane": "experiments.crane",
+    "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
     "winch": "experiments.winch",
 }
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "scaling": "experiments.benchmarks.scaling",
     "gpu": "experiments.benchmarks.gpu",
     "cable": "experiments.benchmarks.cable",
+    "hydraulic-boom": "experiments.benchmarks.hydraulic_boom",
 }
 
 

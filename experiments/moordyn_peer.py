@@ -143,7 +143,7 @@ def run_moordyn(
     - `motion`: height and climb of the coupled point over its place; still without it.
     """
     moordyn = import_moordyn()
-    with tempfile.TemporaryDirectory() as folder, _quiet():
+    with tempfile.TemporaryDirectory() as folder, quiet():
         file = Path(folder) / "lines.txt"
         file.write_text(text)
         system = moordyn.Create(str(file))
@@ -158,7 +158,7 @@ def run_moordyn(
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keeps what a compiled library prints off the console."""
     sys.stdout.flush()
     console = os.dup(1)

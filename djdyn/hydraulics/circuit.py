@@ -180,8 +180,14 @@ class Circuit(AbstractPart):
         self, t: Scalar, state: States, world: World, signals: Signals
     ) -> Scalar:
         del t
+        return sum(self.losses(state, world, signals).values(), start=jnp.zeros(()))
+
+    def losses(
+        self, state: States, world: World, signals: Signals
+    ) -> dict[str, Scalar]:
+        """Power that each component turns into heat, W."""
         _, effects, _ = self._effects(state, world, signals)
-        return sum((x.loss for x in effects.values()), start=jnp.zeros(()))
+        return {name: effect.loss for name, effect in effects.items()}
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
         """From supplies and to tanks, and from the shafts of pumps."""

@@ -27,8 +27,8 @@ class Oil(eqx.Module):
 
     at $p$, with $\varphi$ the volume of air among it and $n$ from 1 (isothermal) to 1.4
     (adiabatic); its bulk modulus is $-v/v'$. Below an absolute pressure of
-    `cavitation` $p_a$ the air goes on at that pressure's bulk modulus, so all is finite
-    at any pressure.
+    `cavitation` $p_a$ the air goes on along the tangent of its law, so that all is
+    finite at the pressures that a long step looks at, however low.
 
     `conserves` chooses what a throttle hands on. With `"mass"` (the default) flows are
     volumes at the atmosphere's pressure, and a node takes up $v(p)\,q$. With `"volume"`
@@ -60,11 +60,11 @@ class Oil(eqx.Module):
         r = 1 + p / self.atmosphere
         x = jnp.minimum(r - low, 0.0) / (n * low)  # beyond the gas law
         r = jnp.maximum(r, low)
-        v = r ** (-1 / n) * jnp.exp(-x)
+        v = r ** (-1 / n)
         slope = -v / (n * r) / self.atmosphere
         area = power_integral(r, 1 - 1 / n)
-        area = area - n * low ** (1 - 1 / n) * jnp.expm1(-x)
-        return v, slope, area
+        area = area + n * low ** (1 - 1 / n) * (x - x**2 / 2)
+        return v * (1 - x), slope, area
 
     def expansion(self, p: Scalar) -> Scalar:
         """Volume that one of a flow fills at `p`."""

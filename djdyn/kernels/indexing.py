@@ -336,7 +336,7 @@ def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarr
 # Reductions --------------------------------------------------------------------------
 
 
-def _lines(x: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[Value]], tuple]:
+def _lines(x: np.ndarray, axes: Any) -> tuple[list[list[Value]], tuple]:
     kept = [a for a in range(x.ndim) if a not in axes]
     shape, length = (tuple(x.shape[a] for a in side) for side in (kept, axes))
     moved = x.transpose([*kept, *axes])

@@ -31,86 +31,13 @@ from djdyn.hydraulics import (
     Volume,
 )
 from djdyn.spatial import translation
-
-
-BAR = 1e5
-
-
-def slider(circuit: Circuit, mass: float = 1000.0, **inputs) -> djdyn.System:
-    """A mass on a frictionless slide, level."""
-    body = djdyn.Body("mass", "world", djdyn.Prismatic((1, 0, 0)), mass)
-    return djdyn.System(djdyn.Mechanism((body,)), {"oil": circuit}, inputs)
-
-
-def valve_step(
-    volume: float,
-    area: float = 2e-3,
-    damping: float = 2000.0,
-    gain: float = 1e-7,
-    start: float = 100.5 * BAR,
-    supply: float = 200 * BAR,
-    tank: float = BAR,
-) -> djdyn.System:
-    """HYD-1: a valve opens on a double-rod cylinder of constant chambers."""
-    return slider(
-        Circuit(
-            Oil(bulk_modulus=1e9, conserves="volume"),
-            {
-                "P": Supply(supply),
-                "T": Tank(tank),
-                "A": Volume(volume, start),
-                "B": Volume(volume, start),
-                "valve": ServoValve("P", "T", "A", "B", "u", gain, transition=100.0),
-                "ram": Cylinder(
-                    "A", "B", OnJoint("mass"), area, area, 10.0, -5.0,
-                    Stribeck(damping), follow=False,
-                ),
-            },
-        ),
-        u=1.0,
-    )  # fmt: skip
-
-
-def boom(conserves: str = "volume", modulus: float = 1.6e9, **cylinder) -> djdyn.System:
-    """Real-time-multibody V15: a cylinder lifts a boom of 4 m."""
-    length, rod, tip = 4.0, 500.0, 500.0
-    mass, centre = rod + tip, (rod * length / 2 + tip * length) / (rod + tip)
-    spread = rod * length**2 / 12 + rod * (length / 2 - centre) ** 2
-    spread += tip * (length - centre) ** 2
-    mechanism = djdyn.Mechanism(
-        (
-            djdyn.Body(
-                "boom",
-                "world",
-                djdyn.Revolute((0, -1, 0)),
-                mass,
-                (centre, 0, 0),
-                np.diag([0.0, spread, spread]),
-            ),
-        ),
-        (
-            djdyn.Frame("base", "world", translation((0.3, 0.0, -1.0))),
-            djdyn.Frame("pin", "boom", translation((1.0, 0.0, 0.0))),
-        ),
-    )
-    bore, annulus = np.pi / 4 * 0.08**2, np.pi / 4 * (0.08**2 - 0.045**2)
-    circuit = Circuit(
-        Oil(870.0, modulus, conserves=conserves),  # pyright: ignore
-        {
-            "P": Supply(200 * BAR),
-            "T": Tank(1 * BAR),
-            "A": Volume(0.0, 8514018.968, 5e-4, 4e8),
-            "B": Volume(0.0, 20 * BAR, 5e-4, 4e8),
-            "valve": ServoValve(
-                "P", "T", "A", "B", "U", 5.345224838e-7, 10.0, spool="lag", lag=0.025
-            ),
-            "lift": Cylinder(
-                "A", "B", BetweenFrames("base", "pin"), bore, annulus, 0.6, 0.95,
-                **cylinder,
-            ),
-        },
-    )  # fmt: skip
-    return djdyn.System(mechanism, {"oil": circuit}, {"U": 0.0})
+from experiments.hydraulic_boom_rigs import (
+    BAR as BAR,
+    boom as boom,
+    pipe as pipe,
+    slider as slider,
+    valve_step as valve_step,
+)
 
 
 def everything(conserves: str = "mass") -> djdyn.System:

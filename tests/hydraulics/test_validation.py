@@ -14,7 +14,6 @@ import djdyn
 from djdyn.hydraulics import (
     Circuit,
     Cylinder,
-    Line,
     Motor,
     Oil,
     OnJoint,
@@ -26,7 +25,7 @@ from djdyn.hydraulics import (
 from djdyn.parts import JointSpring
 from experiments import titan4_model as titan
 
-from .rigs import BAR, boom, slider, valve_step
+from .rigs import BAR, boom, pipe, slider, valve_step
 
 
 pytestmark = pytest.mark.validation
@@ -81,29 +80,14 @@ def test_no_chatter_at_zero_flow_hyd_2():
 
 def test_water_hammer_hyd_3():
     """Joukowsky: a line closed at once shows rho a dv until the wave returns."""
-    n, length, area, speed = 24, 24.0, 1e-4, 0.5
-    oil = Oil(870.0, 1.4e9, conserves="volume")
-    nodes = {"P": Supply(50 * BAR)}
-    pipes = {}
-    for i in range(n):
-        nodes[f"n{i}"] = Volume(area * length / n, 50 * BAR)
-        before = f"n{i - 1}" if i else "P"
-        pipes[f"l{i}"] = Line(before, f"n{i}", length / n, area, 0.0, speed * area)
-    system = slider(Circuit(oil, nodes | pipes))
+    n, length, speed = 24, 24.0, 0.5
+    system = pipe(n, length, speed, 50 * BAR)
     a = np.sqrt(1.4e9 / 870.0)
     t = np.linspace(0.0, 1.6 * length / a, 81)
     run = djdyn.simulate(system, t[-1], saveat=t, rtol=1e-7, atol=1e-7)
     rise = run.y.parts["oil"][f"n{n - 1}.bar"] - 50
     plateau = jnp.mean(rise[20:])
     assert jnp.allclose(plateau, 870 * a * speed / BAR, rtol=0.02)
-
-
-class Steps(eqx.Module):
-    """The spool's command of V15."""
-
-    def __call__(self, t):
-        up = jnp.where((t >= 0.5) & (t < 2), 3.0, 0.0)
-        return up - jnp.where((t >= 3) & (t < 4), 2.0, 0.0)
 
 
 @pytest.mark.slow
@@ -114,7 +98,7 @@ def test_hydraulic_boom_real_time_multibody_v15():
     times = column("t_s")
     run = djdyn.simulate(
         boom(), times[-1], saveat=times, solver="rodas4", rtol=1e-7, atol=1e-7,
-        inputs={"U": Steps()}, jumps=[0.5, 2.0, 3.0, 4.0], ledger=True,
+        jumps=[0.5, 2.0, 3.0, 4.0], ledger=True,
     )  # fmt: skip
     oil = run.y.parts["oil"]
     assert np.abs(run.y.q[:, 0] - column("theta_rad")).max() < 1e-7

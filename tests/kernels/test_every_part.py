@@ -19,6 +19,16 @@ from controllers import (
     WinchPID,
 )
 from djdyn.cable import Cable, ClampedEnd, FreeEnd, PinnedEnd, Rope, Sheave
+from djdyn.contact import (
+    Bed,
+    Box,
+    Contact,
+    Coulomb as Surface,
+    HalfSpace,
+    KelvinVoigt,
+    LuGre as Bristles,
+    VolumeContact,
+)
 from djdyn.fluid import Buoyancy, Drag, Fluid
 from djdyn.hydraulics import (
     Circuit,
@@ -132,6 +142,26 @@ PARTS = {
         TETHER, 1.0, FreeEnd(), ClampedEnd("deck", payout="sheave.rate"), mesh=2
     ),
     "sheave": Sheave("hoist", "fall", 0.2, 3.0),
+    "touch": Contact(
+        "buoy",
+        Box([0.4, 0.5, 0.6]),
+        "world",
+        HalfSpace(),
+        KelvinVoigt(2.0, 0.1, width=0.1),
+        Bristles(0.4, 0.5, 1.0, 0.01, width=0.1, full=1.0),
+        rolling=0.01,
+        spinning=0.02,
+        turn_width=0.1,
+    ),
+    "bed": VolumeContact(
+        "ball",
+        Box([4.0, 5.0, 6.0]),
+        "deck",
+        HalfSpace(),
+        (Bed(0.5, 0.05), Bed(0.4, 0.04, 1.0)),
+        Surface(0.3, 0.1),
+        width=0.05,
+    ),
 }
 SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
 LANES = 3
