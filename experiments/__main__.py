@@ -25,6 +25,7 @@ STUDIES = {
     "cable": "experiments.cable",
     "crane": "experiments.crane",
     "launch": "experiments.launch",
+    "titan4": "experiments.titan4",
     "winch": "experiments.winch",
 }
 BENCHMARKS = {

@@ -10,6 +10,9 @@ from .._types import Scalar
 from .._units import check_values, si
 
 
+FINITE = 50.0  # powers of e that air grows by at most, also in single precision
+
+
 def power_integral(r: Scalar, a: Scalar) -> Scalar:
     r"""$\int_1^r s^{a-1}\,ds = (r^a - 1)/a$, a logarithm where $a$ is zero."""
     log = jnp.log(r)
@@ -59,6 +62,7 @@ class Oil(eqx.Module):
         n, low = self.exponent, self.cavitation
         r = 1 + p / self.atmosphere
         x = jnp.minimum(r - low, 0.0) / (n * low)  # beyond the gas law
+        x = jnp.maximum(x, -FINITE)  # where no air gets, and oil without any may
         r = jnp.maximum(r, low)
         v = r ** (-1 / n) * jnp.exp(-x)
         slope = -v / (n * r) / self.atmosphere

@@ -12,6 +12,7 @@ from controllers.model_based import coriolis
 from djdyn.parts import JointActuator
 from djdyn.timefunctions import Constant
 from experiments import tables, titan4_model as titan
+from experiments.titan4_sticks import TRACKING, jumps, sticks
 
 
 ARM = titan.mechanism()
@@ -129,7 +130,7 @@ def test_tracking_run_bond_graph_v20():
     times = tables.columns(rows, "t_s")[:, 0]
     run = djdyn.simulate(
         titan.build(), times[-1], saveat=times, rtol=1e-6, atol=1e-6,
-        inputs={"sticks": titan.Sticks()}, jumps=titan.JUMPS,
+        inputs={"sticks": sticks()}, jumps=jumps(TRACKING),
     )  # fmt: skip
     error, known = run.y.q - run.y.parts["path"]["path"], group("q") - group("qd")
     ratio = np.abs(error).max(0) / np.abs(known).max(0)
