@@ -15,7 +15,7 @@ from djdyn.part import AbstractSignalPart, Response, Signals
 
 from . import tables, titan4_model as titan
 from .study import Study
-from .titan4_sticks import STOP, TRACKING, Sticks, jumps, sticks
+from .titan4_sticks import STOP, TRACKING, Sticks, sticks
 
 
 SPAN = 10.0  # s
@@ -33,29 +33,22 @@ class Drawn(AbstractSignalPart):
         return Response({"litres": 1e3 * jnp.sum(jnp.stack(flows))})
 
 
-def plant(bonds: Array) -> djdyn.System:
-    system = titan.build(bonds=bonds)
-    parts = {**system.parts, "drawn": Drawn()}
-    return djdyn.System(system.mechanism, parts, system.inputs)
-
-
-@eqx.filter_jit
-def _runs(held: Sticks, bonds: Array, values: dict[str, Array]) -> djdyn.Trajectory:
-    def lane(held: Sticks, bonds: Array) -> djdyn.Trajectory:
-        return djdyn.simulate(
-            djdyn.put(plant(bonds), values), SPAN, saveat=201, rtol=1e-6, atol=1e-6,
-            inputs={"sticks": held}, jumps=jumps(TRACKING, STOP), ledger=True,
-        )  # fmt: skip
-
-    return jax.vmap(lane)(held, bonds)
-
-
 def runs(sets: dict[str, Any]) -> list[djdyn.Trajectory]:
     """V20, and V21 without and with the source's reaction bonds, as one batch."""
+
+    def lane(held: Sticks, bonds: Array) -> djdyn.Trajectory:
+        system = titan.build(bonds=bonds)
+        parts = {**system.parts, "drawn": Drawn()}
+        system = djdyn.put(djdyn.System(system.mechanism, parts, system.inputs), sets)
+        y0 = jax.tree.map(lambda x: x[None], system.initial_state())
+        return djdyn.rollout(
+            system, SPAN, y0, saveat=np.linspace(0.0, SPAN, 201), solver="rk4",
+            dt=5e-4, inputs={"sticks": held}, ledger=True,
+        ).lane(0)  # fmt: skip
+
     held = [sticks(rows) for rows in (TRACKING, STOP, STOP)]
     held = jax.tree.map(lambda *x: jnp.stack(x), *held)
-    sets = {k: jnp.asarray(x, float) for k, x in sets.items()}
-    found = _runs(held, jnp.array([0.0, 0.0, 1.0]), sets)
+    found = eqx.filter_vmap(lane)(held, jnp.array([0.0, 0.0, 1.0]))
     return [jax.tree.map(lambda x, k=k: x[k], found) for k in range(3)]
 
 
