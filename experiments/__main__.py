@@ -35,6 +35,7 @@ BENCHMARKS = {
     "scaling": "experiments.benchmarks.scaling",
     "gpu": "experiments.benchmarks.gpu",
     "cable": "experiments.benchmarks.cable",
+    "titan4": "experiments.benchmarks.titan4",
 }
 
 

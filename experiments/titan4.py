@@ -7,16 +7,18 @@ slips put right.
 
 from . import (
     titan4_fixtures as fixtures,
+    titan4_realtime as realtime,
     titan4_rig as rig,
     titan4_scene as scene,
     titan4_tracking as tracking,
+    titan4_tune as tune,
 )
 from .study import Study
 from .titan4_model import build as build
 
 
 TITLE = "Titan 4: a hydraulic arm under backstepping control"
-STAGES = 7
+STAGES = 9
 
 
 def run(study: Study) -> None:
@@ -43,3 +45,8 @@ def run(study: Study) -> None:
         tracking.run_books(study, followed)
         tracking.run_stop(study, stopped, bonded)
         study.report.scene(scene.scene(followed), "Tracking (V20)")
+    with study.stage("real time"):
+        realtime.run(study)
+    with study.stage("tuning"):
+        if not study.quick:
+            tune.run(study)

@@ -120,7 +120,7 @@ def run_books(study: Study, run: djdyn.Trajectory) -> None:
         "titan4.tracking.energy_ledger",
         np.abs(gap).max() / drawn,
         0.0,
-        1e-6,
+        1e-9,
         note=f"unaccounted for, of {drawn:.4g} J drawn from the supply",
     )
     oil = run.y.parts["oil"]
@@ -136,7 +136,7 @@ def run_books(study: Study, run: djdyn.Trajectory) -> None:
         "titan4.tracking.oil_ledger",
         np.abs((held - held[0]) - through).max() / np.ptp(held),
         0.0,
-        1e-6,
+        1e-9,
         note=f"oil unaccounted for, of {np.ptp(held):.3g} l that came and went",
     )
     study.report.plot(

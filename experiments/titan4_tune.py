@@ -1,4 +1,4 @@
-"""The Titan 4's gains and reference bandwidths tuned by gradient, on many conditions."""
+"""The Titan 4's gains and bandwidths tuned by gradient, on many conditions."""
 
 from typing import Any
 
