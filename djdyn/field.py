@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ._types import Numbers, Scalar
 from .kernels.primitive import open_up
-from .kernels.trace import distinct
+from .kernels.trace import depends
 from .part import AbstractSignalPart
 from .system import State, System
 from .trajectory import input_values
@@ -105,7 +105,7 @@ def held_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array
     if not s.size:
         return s
     rate, A = rates(s), jax.jacfwd(rates)(s)
-    for block in _apart(jax.make_jaxpr(jax.jacfwd(rates))(s), s.size):
+    for block in _apart(jax.make_jaxpr(rates)(s), s.size):
         X = jnp.concatenate([A[block][:, block], rate[block, None]], 1)
         s = s.at[block].add(_grown(X * (period / 2**SQUARINGS)))
     return s
@@ -126,12 +126,10 @@ def _grown(X: Float[Array, "n m"]) -> Float[Array, " n"]:
     return total[:-1, -1]
 
 
-def _apart(closed: ClosedJaxpr, n: int) -> list[np.ndarray]:
-    """Sets of states that a Jacobian's constant zeros keep apart; all, if unknown."""
-    found = distinct(open_up(closed)[0], ())
-    if found is None:
+def _apart(rates: ClosedJaxpr, n: int) -> list[np.ndarray]:
+    """Sets of states whose rates depend on none of another set; all, if unknown."""
+    tied = depends(open_up(rates)[0])
+    if tied is None:
         return [np.arange(n)]
-    (which, value) = found[0]
-    tied = (which >= 0) | (value != 0)
     count, label = connected_components(tied, directed=False)
     return [np.flatnonzero(label == k) for k in range(count)]
