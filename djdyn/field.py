@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.flatten_util import ravel_pytree
 from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float, PyTree
@@ -89,7 +89,8 @@ def _needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
     closed = jax.make_jaxpr(fn)(x)
     used = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, used, instantiate=True)
-    return lambda x: jax.core.eval_jaxpr(jaxpr, closed.consts, x)[0]
+    lean = jaxpr_as_fun(ClosedJaxpr(jaxpr, closed.consts))
+    return lambda x: lean(x)[0]
 
 
 SQUARINGS, TERMS = 24, 13

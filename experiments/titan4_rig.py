@@ -30,7 +30,11 @@ AREAS, MEAN_AREA = (3e-4, 1.5e-4), 2.25e-4  # m2, of the piston
 LAG = 1e-4  # s, of the valve
 STEP, SPRING, DAMPING = 0.5, 1500.0, 150.0  # s, N m/rad, N m s/rad, of the steps
 STILL = 4.485137e6  # Pa, swing of the load pressure at frequency zero
-STIFFNESSES = ("1e11", "1e12", "1e13")  # Pa/m3, of the oil on each side
+STIFFNESSES: tuple[str, ...] = (
+    "1e11",
+    "1e12",
+    "1e13",
+)  # Pa/m3, of the oil on each side
 
 
 def rig(piston: bool = False, spool: str = "lag") -> djdyn.System:
