@@ -34,7 +34,7 @@ STIFFNESSES: tuple[str, ...] = (
     "1e11",
     "1e12",
     "1e13",
-)  # Pa/m3, of the oil on each side
+)  # Pa/m3, of each side
 
 
 def rig(piston: bool = False, spool: str = "lag") -> djdyn.System:
