@@ -6,10 +6,16 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.flatten_util import ravel_pytree
+from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float, PyTree
+from scipy.sparse.csgraph import connected_components
 
 from ._types import Numbers, Scalar
+from .kernels.primitive import open_up
+from .kernels.trace import depends
 from .part import AbstractSignalPart
 from .system import State, System
 from .trajectory import input_values
@@ -69,8 +75,22 @@ class Field(eqx.Module):
             now = system.at(t, states, given)
             return ravel_pytree({name: now.responses[name].rate for name in names})[0]
 
-        states = {**y.parts, **shape_own(held_step(rates, own, period))}
+        stepped = held_step(_needed(rates, own), own, period)
+        states = {**y.parts, **shape_own(stepped)}
         return ravel_pytree((State(y.q, y.v, states), work))[0], held
+
+
+def _needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
+    """The same function without what its result does not depend on.
+
+    Outputs of controllers are much dearer than their rates, and their derivatives more
+    so; a compiler would drop them only after they were traced.
+    """
+    closed = jax.make_jaxpr(fn)(x)
+    used = [True] * len(closed.jaxpr.outvars)
+    jaxpr, _ = dce_jaxpr(closed.jaxpr, used, instantiate=True)
+    lean = jaxpr_as_fun(ClosedJaxpr(jaxpr, closed.consts))
+    return lambda x: lean(x)[0]
 
 
 SQUARINGS, TERMS = 24, 13
@@ -80,14 +100,23 @@ def held_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array
     r"""States of controllers one period on, their inputs held.
 
     $s + \int_0^T e^{A\tau}d\tau\,\dot s$ with $A = \partial\dot s/\partial s$: exact
-    for linear controllers, and stable for filters faster than the samples. By Taylor's
-    series over a small part of the period and doublings of $e^X - 1$, which keep small
-    steps exact and zeros of $A$ zero.
+    for linear controllers, and stable for filters faster than the samples. States that
+    have nothing to do with each other, such as those of different joints, are separate.
     """
     if not s.size:
         return s
     rate, A = rates(s), jax.jacfwd(rates)(s)
-    X = jnp.concatenate([A, rate[:, None]], 1) * (period / 2**SQUARINGS)
+    for block in _apart(jax.make_jaxpr(rates)(s), s.size):
+        X = jnp.concatenate([A[block][:, block], rate[block, None]], 1)
+        s = s.at[block].add(_grown(X * (period / 2**SQUARINGS)))
+    return s
+
+
+def _grown(X: Float[Array, "n m"]) -> Float[Array, " n"]:
+    """The last column of $e^X - 1$, doubled `SQUARINGS` times.
+
+    By Taylor's series and doublings that keep small steps exact.
+    """
     X = jnp.pad(X, ((0, 1), (0, 0)))
     total = term = X
     for k in range(2, TERMS + 1):
@@ -95,4 +124,13 @@ def held_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array
         total = total + term
     for _ in range(SQUARINGS):
         total = 2 * total + total @ total
-    return s + total[:-1, -1]
+    return total[:-1, -1]
+
+
+def _apart(rates: ClosedJaxpr, n: int) -> list[np.ndarray]:
+    """Sets of states whose rates depend on none of another set; all, if unknown."""
+    tied = depends(open_up(rates)[0])
+    if tied is None:
+        return [np.arange(n)]
+    count, label = connected_components(tied, directed=False)
+    return [np.flatnonzero(label == k) for k in range(count)]

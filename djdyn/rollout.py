@@ -37,6 +37,7 @@ def rollout(
     control_period: Number | None = None,
     inputs: Inputs | None = None,
     jumps: Numbers | None = None,
+    ledger: bool = False,
     adjoint: str = "reverse",
     max_steps: int | None = None,
     backend: str | None = None,
@@ -89,6 +90,7 @@ def rollout(
         given,
         None if jumps is None else jnp.asarray(jumps, float),
         None if how is None else _Static(how),
+        ledger,
         mesh,
     )
     if _here(trajectory.ok) and not np.all(trajectory.ok):
@@ -211,10 +213,11 @@ def _march(
     period: float | None,
     inputs: dict[str, Any],
     how: dict[str, Any],
+    ledger: bool,
 ) -> Trajectory:
     """One lane by fixed steps."""
-    flat0, unravel = ravel_pytree((y0, jnp.zeros(0)))
-    field = Field(system, inputs, {}, unravel, False)
+    flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if ledger else 0)))
+    field = Field(system, inputs, {}, unravel, ledger)
     options = {k: x for k, x in how.items() if k != "counts"}
     held: dict = {}
     dt = integrator.dt
@@ -232,15 +235,17 @@ def _march(
     finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
     last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
     flats = jnp.where(finite[:, None], flats, jnp.inf)
+    ys, works = jax.vmap(unravel)(flats)
     return Trajectory(
         system,
         times,
-        jax.vmap(unravel)(flats)[0],
+        ys,
         ok=finite[-1],
         steps=jnp.asarray(total),
         stopped=(times[last], unravel(flats[last])[0]),
         held=held,
         inputs=inputs,
+        work=works if ledger else None,
     )
 
 
@@ -257,15 +262,16 @@ def _solve_batch(
     inputs: dict[str, Any],
     jumps: Array | None,
     how: _Static | None,
+    ledger: bool,
     mesh: Mesh | None,
 ) -> Trajectory:
     def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
         here = put(system, values)
         if how is None:
-            rest = (span, integrator, period, inputs, jumps, False, False)
+            rest = (span, integrator, period, inputs, jumps, ledger, False)
             trajectory = solve(here, y0, times, *rest)
         else:
-            rest = (times, span, integrator, period, inputs, how.items)
+            rest = (times, span, integrator, period, inputs, how.items, ledger)
             trajectory = _march(here, y0, *rest)
         bare = lambda x: (x.system, x.t, x.inputs)
         return eqx.tree_at(bare, trajectory, (None, None, None))

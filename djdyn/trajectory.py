@@ -34,7 +34,7 @@ class Trajectory(eqx.Module):
     stopped: tuple[Float[Array, "*batch"], State]
     held: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
     inputs: dict[str, Any] = eqx.field(default_factory=dict)
-    work: Float[Array, "n 2"] | None = None
+    work: Float[Array, "*batch n 2"] | None = None
     lanes: dict[str, Array] = eqx.field(default_factory=dict)
 
     @property
@@ -61,6 +61,7 @@ class Trajectory(eqx.Module):
             pick(self.stopped),
             pick(self.held),
             self.inputs,
+            pick(self.work),
         )
 
     # Derived quantities --------------------------------------------------------------
@@ -173,8 +174,8 @@ class Trajectory(eqx.Module):
         for name, value in derived.items():
             add(name, value)
         if self.work is not None:
-            add("work.in", self.work[:, 0], "J")
-            add("work.lost", self.work[:, 1], "J")
+            add("work.in", self.work[..., 0], "J")
+            add("work.lost", self.work[..., 1], "J")
         time = ("time", np.asarray(self.t), {"units": "s"})
         return xr.Dataset(data, coords={"time": time})
 
@@ -253,7 +254,7 @@ def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
 
 
 @eqx.filter_jit
-def audit(system: System, trajectory: Trajectory) -> Float[Array, " n"]:
+def audit(system: System, trajectory: Trajectory) -> Float[Array, "*batch n"]:
     r"""Residual of the energy ledger over time, J.
 
     $$E(t) - E(0) - \int_0^t (P_{in} - P_{lost})\,dt$$
@@ -263,4 +264,5 @@ def audit(system: System, trajectory: Trajectory) -> Float[Array, " n"]:
     if trajectory.work is None:
         raise ValueError("to be audited, a trajectory is simulated with ledger=True")
     energy = eqx.tree_at(lambda x: x.system, trajectory, system).energy()
-    return energy - energy[0] - (trajectory.work[:, 0] - trajectory.work[:, 1])
+    came, lost = jnp.moveaxis(trajectory.work, -1, 0)
+    return energy - energy[..., :1] - (came - lost)

@@ -26,6 +26,7 @@ STUDIES = {
     "crane": "experiments.crane",
     "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
+    "titan4": "experiments.titan4",
     "winch": "experiments.winch",
 }
 BENCHMARKS = {
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "gpu": "experiments.benchmarks.gpu",
     "cable": "experiments.benchmarks.cable",
     "hydraulic-boom": "experiments.benchmarks.hydraulic_boom",
+    "titan4": "experiments.benchmarks.titan4",
 }
 
 

@@ -38,10 +38,6 @@ TRIANGLE = (0.425, 0.117, 1.149)  # m, m, rad
 FULL = 1e-5  # m2, of a valve; not in the source, twenty times what it uses
 BUMPER = (2e4, 200.0)  # N m/rad, N m s/rad; not in the source
 TOOL = 0.229  # m, beyond joint 6
-STICKS = (  # joint, sign, from, to (s)
-    (2, 1, 0.5, 2.5), (1, 1, 1.0, 3.0), (3, -1, 3.0, 5.0),
-    (4, 1, 5.0, 6.5), (5, -1, 5.0, 6.5), (6, 1, 5.0, 7.0),
-)  # fmt: skip
 
 
 def column(name: str) -> np.ndarray:
@@ -91,9 +87,14 @@ def mechanism(printed: bool = True) -> djdyn.Mechanism:
     return arm
 
 
-def static_pressures(arm: djdyn.Mechanism, q: Array) -> tuple[Array, Array]:
+def static_pressures(
+    arm: djdyn.Mechanism, q: Array, bonds: Array | None = None
+) -> tuple[Array, Array]:
     """What holds the arm up, with both sides' pressures adding up to the supply's."""
     g = djdyn.inverse_dynamics(arm, q, jnp.zeros(6), jnp.zeros(6))
+    if bonds is not None:
+        g = g.at[2].add(bonds * g[3])
+        g = g.at[1].add(bonds * g[2])
     Vp = jnp.asarray(np.where(np.isnan(displacements()), 1.0, displacements()))
     up = (SUPPLY + g / Vp) / 2
     lever = Triangle("joint2", *TRIANGLE).lever(q[1])[1]
@@ -107,8 +108,12 @@ def displacements() -> np.ndarray:
     return np.array([float(row["Vp_m3_per_rad"] or "nan") for row in rows])
 
 
-def circuit(up: Array, down: Array) -> Circuit:
-    """A servo valve, two volumes and a motor (joint 2: a cylinder) for each joint."""
+def circuit(up: Array, down: Array, bonds: Array | None = None) -> Circuit:
+    """A servo valve, two volumes and a motor (joint 2: a cylinder) for each joint.
+
+    With `bonds` motors 3 and 4 also turn the joint before theirs backwards, by this
+    part of their torque: one is the source's plant, which counts reactions twice.
+    """
     gain = FULL * DISCHARGE * np.sqrt(2 / DENSITY)
     parts = {"P": Supply(SUPPLY), "T": Tank()}
     for i, (joint, Vp) in enumerate(zip(JOINTS, displacements(), strict=True)):
@@ -127,6 +132,10 @@ def circuit(up: Array, down: Array) -> Circuit:
             )  # fmt: skip
         else:
             parts[f"motor{k}"] = Motor(a, b, joint, Vp)
+        if bonds is not None and k in (3, 4):
+            back = Motor(a, b, JOINTS[i - 1], Vp)
+            displacement = lambda m: m.displacement
+            parts[f"bond{k}"] = eqx.tree_at(displacement, back, -bonds * Vp)
     return Circuit(Oil(DENSITY, MODULUS, conserves="volume"), parts)
 
 
@@ -153,20 +162,9 @@ def controller(**options) -> Backstepping:
     )
 
 
-class Sticks(eqx.Module):
-    """The operator of the tracking run."""
-
-    def __call__(self, t: Array) -> Array:
-        held = [jnp.zeros_like(t)] * 6
-        for joint, sign, start, end in STICKS:
-            held[joint - 1] = jnp.where((t >= start) & (t < end), float(sign), 0.0)
-        return jnp.stack(held)
-
-
-JUMPS = np.unique([t for _, _, *span in STICKS for t in span])
-
-
-def build(arm: djdyn.Mechanism | None = None, **options) -> djdyn.System:
+def build(
+    arm: djdyn.Mechanism | None = None, bonds: Array | None = None, **options
+) -> djdyn.System:
     """Arm, circuit, friction, bumpers, guidance and controller, held up at rest."""
     arm = mechanism() if arm is None else arm
     q = jnp.zeros(6)
@@ -184,7 +182,7 @@ def build(arm: djdyn.Mechanism | None = None, **options) -> djdyn.System:
         ),
         "path": ReferenceModel("guide.target", q, 10.0, 1.0),
         "control": controller(**options),
-        "oil": circuit(*static_pressures(arm, q)),
+        "oil": circuit(*static_pressures(arm, q, bonds), bonds),
     }
     for i, joint in enumerate(JOINTS):
         parts[f"friction{i + 1}"] = JointFriction(joint, viscous[i])

@@ -3,13 +3,11 @@
 import csv
 from pathlib import Path
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from djdyn.joints import Prismatic, Revolute, Universal
-from djdyn.mechanism import Body, Frame, Mechanism
-from djdyn.spatial import Pose, rotation_x, rotation_y, rotation_z, translation
+from djdyn.mechanism import Body, Mechanism
+from djdyn.spatial import translation
 
 
 DATA = Path(__file__).parent / "data"
@@ -19,53 +17,6 @@ def table(name: str) -> list[dict[str, str]]:
     """Rows of a file in `tests/data`, without its comments."""
     lines = (DATA / name).read_text().splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
-
-
-def titan4(*, printed: bool = False) -> Mechanism:
-    """The six revolute joints of a Titan 4 subsea arm, with the tool tip as `"tool"`.
-
-    Table B.1 of Rokseth's master's thesis (NTNU, 2014). The inertias printed for links
-    3 and 4 belong to no body, so realisable ones stand in their place unless `printed`;
-    those not printed for link 1 have no effect on a fixed base.
-    """
-    quarter = jnp.asarray(np.pi / 2)
-    turns = (
-        jnp.eye(3),
-        rotation_z(quarter) @ rotation_x(quarter),
-        jnp.eye(3),
-        jnp.eye(3),
-        rotation_y(-quarter) @ rotation_x(-quarter),
-        rotation_x(-quarter) @ rotation_z(-quarter),
-    )
-    rows = table("titan4_links.csv")
-    bodies, parent, offset = [], "world", (0.0, 0.0, 0.0)
-    for row, R in zip(rows, turns, strict=True):
-        name = f"link{row['link']}"
-        moments = [float(row[f"I{axis}_suggested_kgm2"]) for axis in "xyz"]
-        bodies.append(
-            Body(
-                name,
-                parent,
-                Revolute(),
-                float(row["mass_kg"]),
-                [float(row[f"cg_{axis}_m"]) for axis in "xyz"],
-                np.diag(moments),
-                Pose(R, offset),
-                joint_name=f"joint{row['link']}",
-            )
-        )
-        offset = [float(row[f"next_joint_{axis}_m"] or 0.0) for axis in "xyz"]
-        parent = name
-    tool = Frame("tool", "link6", translation([0.0, 0.0, 0.229]))
-    arm = Mechanism(tuple(bodies), (tool,))
-    if printed:
-        moments = [
-            np.diag([float(row[f"I{axis}_kgm2"] or 0.108) for axis in "xyz"])
-            for row in rows
-        ]
-        inertias = lambda m: [body.I_BC for body in m.bodies]
-        arm = eqx.tree_at(inertias, arm, [jnp.asarray(x) for x in moments])
-    return arm
 
 
 def wagon_pendulum() -> Mechanism:

@@ -12,6 +12,7 @@ from djdyn import dynamics, kinematics
 from djdyn.joints import Free, Prescribed
 from djdyn.mechanism import Body, Mechanism
 from djdyn.spatial import Pose, rotation_rpy
+from experiments import tables, titan4_model as titan4
 
 from . import lagrangian, machines
 from .gradients import quick_jit
@@ -163,7 +164,7 @@ def test_gravity_does_not_pull_on_added_mass():
 
 
 def test_wrenches_on_bodies_act_through_the_jacobians():
-    arm, rng = machines.titan4(), np.random.default_rng(3)
+    arm, rng = titan4.mechanism(printed=False), np.random.default_rng(3)
     v, v_dot = rng.normal(size=(2, 6))
     F = rng.normal(size=(7, 6))
     free = evaluate(arm, TITAN_Q, v, v_dot=v_dot)
@@ -177,7 +178,7 @@ def test_wrenches_on_bodies_act_through_the_jacobians():
 
 
 def test_jacobian_of_a_frame_is_the_derivative_of_its_pose():
-    arm, q = machines.titan4(), jnp.asarray(TITAN_Q)
+    arm, q = titan4.mechanism(printed=False), jnp.asarray(TITAN_Q)
     tool = lambda q: kinematics.look(arm, q).pose("tool")
     both = quick_jit(lambda q: (kinematics.frame_jacobian(arm, q, "tool"), tool(q)))
     (J, X), rate = both(q), quick_jit(jax.jacfwd(tool))(q)
@@ -187,7 +188,7 @@ def test_jacobian_of_a_frame_is_the_derivative_of_its_pose():
 
 
 def test_reactions_along_the_joints_are_the_joint_forces():
-    arm, rng = machines.titan4(), np.random.default_rng(4)
+    arm, rng = titan4.mechanism(printed=False), np.random.default_rng(4)
     q, v, v_dot = rng.normal(size=(3, 6))
     found = evaluate(arm, q, v, v_dot=v_dot)
     along = found["reactions"][1:, 2]  # each joint turns about its z
@@ -198,7 +199,7 @@ def test_reactions_along_the_joints_are_the_joint_forces():
 
 
 def test_constraint_force_is_the_reaction_along_its_directions():
-    arm, rng = machines.titan4(), np.random.default_rng(5)
+    arm, rng = titan4.mechanism(printed=False), np.random.default_rng(5)
     q, v, v_dot = rng.normal(size=(3, 6))
     F = jnp.asarray(rng.normal(size=(7, 6)))
     found = evaluate(arm, q, v, v_dot=v_dot, F=F)
@@ -245,7 +246,7 @@ def test_wagon_and_pendulum_equilibria_and_their_modes(angle, squares):
 
 
 def titan_fixture(config: str, quantity: str) -> list[float]:
-    rows = machines.table("titan4_ref_dynamics_fixtures.csv")
+    rows = tables.read("titan4_ref_dynamics_fixtures.csv")
     return [
         float(row["value"])
         for row in rows
@@ -259,7 +260,7 @@ CONFIGS = {"zero": np.zeros(6), "test": TITAN_Q}
 @pytest.mark.validation
 @pytest.mark.parametrize("config", CONFIGS)
 def test_titan4_places_its_joints_and_tool(config):
-    world = evaluate(machines.titan4(), CONFIGS[config])["world"]
+    world = evaluate(titan4.mechanism(printed=False), CONFIGS[config])["world"]
     joints = titan_fixture(config, "joint")
     np.testing.assert_allclose(np.ravel(world.X_WB.p[1:]), joints, atol=1e-9)
     tool = titan_fixture(config, "tool")
@@ -269,7 +270,7 @@ def test_titan4_places_its_joints_and_tool(config):
 @pytest.mark.validation
 @pytest.mark.parametrize("config", CONFIGS)
 def test_titan4_mass_matrix_gravity_and_coriolis_forces(config):
-    arm, q = machines.titan4(printed=True), CONFIGS[config]
+    arm, q = titan4.mechanism(), CONFIGS[config]
     still, moving = evaluate(arm, q), evaluate(arm, q, TITAN_V)
     upper = still["mass"][np.triu_indices(6)]
     # Bond-graph V9: where the packed triangle holds an entry, counted from one.
@@ -289,7 +290,7 @@ def test_titan4_mass_matrix_gravity_and_coriolis_forces(config):
 @pytest.mark.validation
 def test_titan4_coriolis_matrix_of_christoffel_symbols():
     r"""$C v$ is the bias without gravity, and $\dot B - 2C$ is skew."""
-    arm, v = machines.titan4(printed=True), TITAN_V
+    arm, v = titan4.mechanism(), TITAN_V
     slope = quick_jit(jax.jacfwd(lambda q: dynamics.mass_matrix(arm, q)))
     dB = np.asarray(slope(jnp.asarray(TITAN_Q)))  # [i, j, k]: of B_ij by q_k
     B_dot = np.einsum("ijk,k->ij", dB, v)

@@ -9,8 +9,9 @@ import pytest
 import djdyn
 from controllers import JointPID, Reference
 from djdyn.parts import JointActuator, JointFriction, JointSpring
+from experiments import titan4_model as titan4
 
-from .machines import titan4, wagon_pendulum
+from .machines import wagon_pendulum
 
 
 def pendulum() -> djdyn.Mechanism:
@@ -159,7 +160,7 @@ def test_titan_passive_swing(friction):
     """Bond-graph V8: the arm falls, without and with joint friction."""
     viscous = (100.0, 80.0, 50.0, 20.0, 5.0, 2.5)
     parts = {f"f{i}": JointFriction(f"joint{i}", d) for i, d in enumerate(viscous, 1)}
-    system = djdyn.System(titan4(printed=True), parts if friction else {})
+    system = djdyn.System(titan4.mechanism(), parts if friction else {})
     y0 = system.initial_state(q=[0.2, 0.8, -0.5, 0.3, 0.4, 0.1])
     times = [0.25, 1.0]
     trajectory = djdyn.simulate(

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from .graph import Graph, UnsupportedError as UnsupportedError, kind_of
+from .graph import Graph, UnsupportedError as UnsupportedError, kind_of, operands
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,6 +161,31 @@ def distinct(
             which[at], factor[at] = numbers.setdefault(value, len(numbers)), sign
         found.append((which, factor))
     return found
+
+
+def depends(closed: ClosedJaxpr) -> np.ndarray | None:
+    """`[i, j]`: whether entry i of the result depends on entry j of the last argument.
+
+    Perhaps, where it says so; certainly not, where it does not. None if unknown.
+    """
+    try:
+        tracing, (result,) = _run(closed, ())
+        values = tracing.values(result).ravel().tolist()
+    except UnsupportedError:
+        return None
+    graph, last = tracing.graph, len(closed.jaxpr.invars) - 1
+    n = math.prod(closed.jaxpr.invars[last].aval.shape)
+    rows = np.zeros((len(graph.ops), n), bool)
+    for value, (name, *rest) in enumerate(graph.ops):
+        if name in ("carry", "loop", "lookup", "result", "store"):
+            return None
+        if name == "load":
+            buffer = graph.buffers[rest[0]]
+            if (buffer.role, buffer.number) == ("argument", last):
+                rows[value, rest[1]] = True
+        for x in operands(graph, value):
+            rows[value] |= rows[x]
+    return rows[values]
 
 
 def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program:

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
 
 import djdyn
 from controllers import Backstepping, ComputedTorque, PDGravity, Reference
@@ -12,6 +13,7 @@ from controllers.model_based import coriolis
 from djdyn.parts import JointActuator
 from djdyn.timefunctions import Constant
 from experiments import tables, titan4_model as titan
+from experiments.titan4_sticks import TRACKING, jumps, sticks
 
 
 ARM = titan.mechanism()
@@ -121,6 +123,70 @@ def test_closed_loop_eigenvalues_bond_graph_v18():
         assert abs(found.real.max() - worst) < 1e-3
 
 
+GAIN_NAMES = ("kp", "kd", "ki", "k3")
+
+
+@eqx.filter_jit
+def areas(gains, x, j_d):
+    """Valve areas over a typical one, and their change along the gains themselves."""
+
+    def u(gains):
+        where = lambda c: [getattr(c, k) for k in GAIN_NAMES]
+        control = eqx.tree_at(where, tuned(), list(gains))
+        given = signals(*x[3:6], j_d, x[2])
+        world = djdyn.look(ARM, x[0], x[1])
+        return control(0.0, {"integral": x[6]}, world, given).outputs["u"] / 4e-7
+
+    value, change = jax.jvp(u, (gains,), (gains,))
+    weights = jnp.arange(1.0, 7.0)
+    reverse = jax.grad(lambda g: u(g) @ weights)(gains)
+    back = sum(jnp.vdot(r, g) for r, g in zip(reverse, gains, strict=True))
+    return value, change, back - change @ weights
+
+
+def slopes(gains, x, j_d, smooth=True):
+    """Change by the derivative and by differences from below and from above."""
+    scaled = lambda s: tuple(s * g for g in gains)
+    value, change, gap = areas(gains, x, j_d)
+    if smooth:  # at a kink forward and reverse may take different sides
+        assert jnp.abs(gap) < 1e-9 * (1 + jnp.abs(change).max())
+    assert jnp.isfinite(gap)
+    h = 1e-6
+    low, high = (areas(scaled(1 + s), x, j_d)[0] for s in (-h, h))
+    return value, change, (value - low) / h, (high - value) / h
+
+
+def test_gradients_to_the_gains():
+    """In motion, without any error, with a valve that cannot do it, and shut."""
+    control = tuned()
+    gains = tuple(getattr(control, k) for k in GAIN_NAMES)
+    x, j_d = state(0)
+    _, change, low, high = slopes(gains, x, j_d)
+    assert jnp.allclose(change, (low + high) / 2, rtol=1e-5)
+    assert jnp.all(jnp.abs(change) > 0)
+    # Beyond the supply's pressure.
+    beyond = (*x[:2], 1.2 * titan.SUPPLY * jnp.ones(6), *x[3:])
+    _, change, low, high = slopes(gains, beyond, j_d)
+    assert jnp.allclose(change, (low + high) / 2, rtol=1e-5)
+    # At rest where it should be, nothing depends on the gains.
+    zero = jnp.zeros(6)
+    still = (zero, zero, zero, zero, zero, zero, zero)
+    world = djdyn.look(ARM, zero, zero)
+    now = control.errors({"integral": zero}, world, signals(*[zero] * 5))
+    still = (zero, zero, now.alpha1, *still[3:])
+    value, change, low, high = slopes(gains, still, zero)
+    assert jnp.allclose(value, 0.0, atol=1e-12)
+    assert jnp.allclose(change, 0.0, atol=1e-9)
+    # Where joint 1's valve shuts, its area has a slope to either side: one of them.
+    root = lambda k3: areas((*gains[:3], gains[3].at[0].set(k3)), x, j_d)[0][0]
+    k3 = scipy.optimize.brentq(lambda k: float(root(k)), -1e4, 1e4, xtol=1e-13)
+    shut = (*gains[:3], gains[3].at[0].set(k3))
+    value, change, low, high = slopes(shut, x, j_d, smooth=False)
+    assert jnp.abs(value[0]) < 1e-9
+    near = [jnp.allclose(change[0], side[0], rtol=1e-4) for side in (low, high)]
+    assert any(near)
+
+
 @pytest.mark.slow
 @pytest.mark.validation
 def test_tracking_run_bond_graph_v20():
@@ -129,7 +195,7 @@ def test_tracking_run_bond_graph_v20():
     times = tables.columns(rows, "t_s")[:, 0]
     run = djdyn.simulate(
         titan.build(), times[-1], saveat=times, rtol=1e-6, atol=1e-6,
-        inputs={"sticks": titan.Sticks()}, jumps=titan.JUMPS,
+        inputs={"sticks": sticks()}, jumps=jumps(TRACKING),
     )  # fmt: skip
     error, known = run.y.q - run.y.parts["path"]["path"], group("q") - group("qd")
     ratio = np.abs(error).max(0) / np.abs(known).max(0)

@@ -1,0 +1,56 @@
+"""The Titan 4 in a batch of conditions: steps, and gradients to its gains.
+
+Loads, oils and frictions differ from lane to lane; the gradient is that of the cost of
+its tuning, to thirty gains.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import titan4_realtime as realtime, titan4_tune as tune
+from ..study import Study
+from ..titan4_conditions import conditions, machine
+
+
+TITLE = "Titan 4: batches of conditions"
+STAGES = 2
+OPTIONS = {"rounds": 3, "batch": 256}
+
+
+def fastest(call: Callable[[], Any], rounds: int) -> float:
+    """Seconds, after a first call that compiles."""
+    jax.block_until_ready(call())
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        jax.block_until_ready(call())
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def run(study: Study) -> None:
+    rounds, batch = int(study.options["rounds"]), int(study.options["batch"])
+    batch = min(batch, 32) if study.quick else batch
+    with study.stage(f"batch of {batch}"):
+        cost = tune.Problem(machine(), conditions(0, batch))
+        theta = jnp.zeros((len(tune.FREE), 6))
+        forward = fastest(lambda: cost(theta), rounds)
+        both = fastest(lambda: cost.slope(theta), rounds)
+        steps = batch * round(tune.SPAN / tune.STEPS["dt"])
+        name = f"titan4.speed.batch{batch}"
+        study.metric(f"{name}.rate", steps / forward, unit="steps/s", note="rk4, 5 ms")
+        study.metric(f"{name}.realtime", batch * tune.SPAN / forward)
+        study.metric(
+            f"{name}.gradient_ratio",
+            both / forward,
+            note="cost and its gradient to thirty gains, over the cost alone",
+        )
+        gradient = np.asarray(cost.slope(theta)[1])
+        study.metric(f"{name}.gradient_finite", np.isfinite(gradient).mean(), 1.0, 0.0)
+    with study.stage("one arm, sample by sample"):
+        realtime.run(study)

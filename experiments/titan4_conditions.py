@@ -1,0 +1,83 @@
+"""The Titan 4 with loads, oils and frictions that its controller does not know."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+import djdyn
+from controllers import ReferenceModel
+from djdyn.kinematics import World
+from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.spatial import skew
+
+from . import titan4_model as titan
+from .titan4_sticks import Rows
+
+
+MOVES: Rows = (  # joint, sign, from, to (s)
+    (2, 1, 0.5, 1.5), (1, 1, 0.5, 1.5), (3, -1, 0.8, 1.8),
+    (4, 1, 1.0, 2.0), (5, -1, 1.2, 2.2), (6, 1, 1.2, 2.2),
+)  # fmt: skip
+AREA = 4.4e-7  # m2, the most of the tracking run
+LOAD, SOFTEST, STIFFEST = 12.0, 0.5, 4.0  # kg; of the source's bulk modulus
+LEAST, MOST = 0.3, 1.5  # of the source's friction
+
+
+class Meter(AbstractSignalPart):
+    """Integrals of squares: how far joints are from sticks' targets, and effort."""
+
+    def initial_state(self) -> dict[str, Array]:
+        return {"miss": jnp.zeros(()), "effort": jnp.zeros(())}
+
+    def __call__(self, t, state: dict, world: World, signals: Signals) -> Response:
+        del t, state
+        miss = jnp.sum((world.q - signals["guide.value"]) ** 2)
+        effort = jnp.sum((signals["control.u"] / AREA) ** 2)
+        return Response({"miss": miss, "effort": effort})
+
+
+def machine() -> djdyn.System:
+    """The arm with a meter; its controller knows the arm without load."""
+    arm = titan.mechanism(printed=False)
+    system = titan.build(arm, model=arm)
+    path = ReferenceModel("guide.target", jnp.zeros(6), 10.0 * jnp.ones(6))
+    parts = {**system.parts, "path": path, "meter": Meter()}
+    return djdyn.System(arm, parts, system.inputs)
+
+
+def conditions(first: int, count: int) -> dict[str, Array]:
+    """Loads at the tool's tip, oil and friction, by seeds from `first` on."""
+    x = jax.random.uniform(jax.random.key(first), (3, count))
+    arm = titan.mechanism(printed=False)
+    hand, load = arm.bodies[-1], LOAD * x[0]
+    tip = jnp.array([0.0, 0.0, titan.TOOL])
+
+    def gripped(m: Array) -> tuple[Array, Array, Array]:
+        mass = hand.mass + m
+        centre = (hand.mass * hand.p_BC + m * tip) / mass
+        S = skew(tip - hand.p_BC)
+        return mass, centre, hand.I_BC + hand.mass * m / mass * S @ S.T
+
+    mass, centre, inertia = jax.vmap(gripped)(load)
+    soft = titan.MODULUS * SOFTEST * (STIFFEST / SOFTEST) ** x[1]
+    rub = LEAST + (MOST - LEAST) * x[2]
+    lanes = {"link6.mass": mass, "link6.p_BC": centre, "link6.I_BC": inertia}
+    lanes["oil.oil.bulk_modulus"] = soft
+    for i, d in enumerate(titan.column("friction_Nms_per_rad")):
+        lanes[f"friction{i + 1}.viscous"] = d * rub
+    return lanes
+
+
+def held_up(system: djdyn.System, lanes: dict[str, Array]) -> djdyn.State:
+    """Each lane at rest, its load carried by the oil."""
+
+    def one(values: dict[str, Array]) -> djdyn.State:
+        arm = djdyn.put(system, values).mechanism
+        up, down = titan.static_pressures(arm, jnp.zeros(6))
+        y = system.initial_state()
+        for k in range(6):
+            y.parts["oil"] |= {f"A{k + 1}.bar": up[k] / 1e5}
+            y.parts["oil"] |= {f"B{k + 1}.bar": down[k] / 1e5}
+        return y
+
+    return jax.vmap(one)(lanes)

@@ -1,0 +1,60 @@
+"""The Titan 4: conditions, sampled control, and the study itself."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import djdyn
+from experiments import titan4_conditions, titan4_model as titan
+from experiments.__main__ import main
+from experiments.titan4_sticks import STOP, sticks
+
+
+def test_sticks_are_held_as_their_rows_say():
+    held = sticks(STOP)
+    assert jnp.array_equal(held(jnp.array(0.4)), jnp.zeros(6))
+    assert jnp.array_equal(held(jnp.array(4.0)), jnp.array([0.0, 1, -1, 0, 0, 0]))
+    assert jnp.array_equal(held(jnp.array(7.0)), jnp.array([0.0, 1, 0, 0, 0, 0]))
+
+
+def test_a_load_at_the_tip_is_felt_as_one():
+    """Torques of gravity and inertia of the laden arm against the load's own."""
+    lanes = titan4_conditions.conditions(0, 2)
+    arm, q = titan.mechanism(printed=False), jnp.array([0.3, 0.5, -0.7, 0.4, -0.2, 0.9])
+    values = {k: x[1] for k, x in lanes.items() if k.startswith("link6")}
+    laden, load = djdyn.put(arm, values), lanes["link6.mass"][1] - arm.bodies[-1].mass
+    J = djdyn.frame_jacobian(arm, q, "tool")[3:]
+    felt = djdyn.mass_matrix(laden, q) - djdyn.mass_matrix(arm, q)
+    assert jnp.allclose(felt, load * J.T @ J, atol=1e-9)
+    zero = jnp.zeros(6)
+    torque = lambda arm: djdyn.inverse_dynamics(arm, q, zero, zero)
+    assert jnp.allclose(torque(laden) - torque(arm), load * 9.81 * J[2], atol=1e-9)
+
+
+@pytest.mark.slow
+def test_sampled_control_follows_the_continuous_one():
+    system = titan.build()
+    y0 = jax.tree.map(lambda x: x[None], system.initial_state())
+    given = {"sticks": sticks([(2, 1, 0.1, 0.6), (4, -1, 0.2, 0.6)])}
+    how = {"solver": "rk4", "dt": 1e-3, "inputs": given}
+    times = np.linspace(0.0, 1.0, 1001)
+    smooth = djdyn.rollout(system, 1.0, y0, saveat=times, **how)
+    sampled = djdyn.rollout(system, 1.0, y0, control_period=1e-3, **how)
+    assert jnp.allclose(sampled.y.q, smooth.y.q, atol=2e-3)
+    assert jnp.abs(smooth.y.q[0, -1, 1]) > 0.05
+    path = lambda run: run.y.parts["path"]["path"]
+    assert jnp.allclose(path(sampled), path(smooth), atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.validation
+def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
+    assert main(["run", "titan4", "--quick", "--out", str(tmp_path)]) == 0
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["titan4.tracking.max_error_ratio"] < 1.05
+    assert metrics["titan4.frequency_response.max_error"] < 0.01
+    assert metrics["titan4.eigenvalue_error"] < 1e-6
+    assert (tmp_path / "report.html").stat().st_size < 10e6
