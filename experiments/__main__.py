@@ -24,6 +24,7 @@ STUDIES = {
     "boom-crane": "experiments.boom_crane",
     "cable": "experiments.cable",
     "crane": "experiments.crane",
+    "cube-toss": "experiments.cube_toss",
     "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
     "titan4": "experiments.titan4",

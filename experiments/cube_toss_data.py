@@ -1,0 +1,73 @@
+"""Measured tosses of a cube: states of frames, one toss after another in a file."""
+
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+
+HALF = 0.0524  # m, half the cube's width
+
+
+class Tosses(eqx.Module):
+    """Some tosses, filled up to the frames of the longest.
+
+    A state is position, quaternion, velocity (a backward difference) and angular
+    velocity in the cube's axes.
+    """
+
+    start: Float[Array, "n 13"]
+    poses: Float[Array, "n k 7"]
+    there: Bool[Array, "n k"]
+    dt: float = eqx.field(static=True)
+
+    @staticmethod
+    def of(states: list[np.ndarray], dt: float) -> "Tosses":
+        most = max(map(len, states))
+        pad = lambda s: np.pad(s[:, :7], ((0, most - len(s)), (0, 0)), mode="edge")
+        there = np.arange(most) < np.array([len(s) for s in states])[:, None]
+        first = np.stack([s[0] for s in states])
+        poses = np.stack([pad(s) for s in states])
+        return Tosses(jnp.asarray(first), jnp.asarray(poses), jnp.asarray(there), dt)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def lanes(self, which: Any) -> "Tosses":
+        """A choice of tosses."""
+        some = self.start[which], self.poses[which], self.there[which]
+        return Tosses(*some, self.dt)
+
+    def cut(self, frames: int) -> "Tosses":
+        """The first frames."""
+        return Tosses(
+            self.start, self.poses[:, :frames], self.there[:, :frames], self.dt
+        )
+
+
+def read(path: Any) -> Tosses:
+    """From an `.npz` file with `states`, `lengths` and `dt`."""
+    try:
+        file = np.load(Path(str(path)))
+        states, lengths, dt = (np.asarray(file[k]) for k in ("states", "lengths", "dt"))
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no file of tosses (states, lengths and dt as .npz): {error}"
+        ) from None
+    if states.ndim != 2 or states.shape[1:] != (13,) or lengths.sum() != len(states):
+        raise ValueError(
+            f"{path}: {lengths.sum()} frames of 13 numbers are announced, states has "
+            f"the shape {states.shape}"
+        )
+    if lengths.min(initial=2) < 2 or not float(dt) > 0:
+        raise ValueError(f"{path}: a toss has at least 2 frames, and dt is above 0")
+    if not np.isfinite(states).all():
+        raise ValueError(
+            f"{path}: state {int(np.argmin(np.isfinite(states).all(1)))} is not finite"
+        )
+    if not np.allclose(np.linalg.norm(states[:, 3:7], axis=1), 1, atol=1e-3):
+        raise ValueError(f"{path}: columns 3 to 6 are no quaternions of length 1")
+    return Tosses.of(np.split(states, np.cumsum(lengths)[:-1]), float(dt))
