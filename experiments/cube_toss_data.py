@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -52,17 +53,20 @@ def read(path: Any) -> Tosses:
     """From an `.npz` file with `states`, `lengths` and `dt`."""
     try:
         file = np.load(Path(str(path)))
-        states, lengths, dt = (np.asarray(file[k]) for k in ("states", "lengths", "dt"))
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        states, dt = np.asarray(file["states"], float), float(file["dt"])
+        lengths = np.asarray(file["lengths"])
+    except (OSError, ValueError, LookupError, TypeError, EOFError, BadZipFile) as error:
         raise ValueError(
             f"{path} is no file of tosses (states, lengths and dt as .npz): {error}"
         ) from None
-    if states.ndim != 2 or states.shape[1:] != (13,) or lengths.sum() != len(states):
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.size == 0:
+        raise ValueError(f"{path}: lengths are whole numbers of frames, one a toss")
+    if states.ndim != 2 or states.shape[1] != 13 or lengths.sum() != len(states):
         raise ValueError(
             f"{path}: {lengths.sum()} frames of 13 numbers are announced, states has "
             f"the shape {states.shape}"
         )
-    if lengths.min(initial=2) < 2 or not float(dt) > 0:
+    if lengths.min() < 2 or not 0 < dt < np.inf:
         raise ValueError(f"{path}: a toss has at least 2 frames, and dt is above 0")
     if not np.isfinite(states).all():
         raise ValueError(
@@ -70,4 +74,4 @@ def read(path: Any) -> Tosses:
         )
     if not np.allclose(np.linalg.norm(states[:, 3:7], axis=1), 1, atol=1e-3):
         raise ValueError(f"{path}: columns 3 to 6 are no quaternions of length 1")
-    return Tosses.of(np.split(states, np.cumsum(lengths)[:-1]), float(dt))
+    return Tosses.of(np.split(states, np.cumsum(lengths)[:-1]), dt)

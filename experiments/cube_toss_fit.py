@@ -13,17 +13,17 @@ from .cube_toss_data import HALF, Tosses
 from .cube_toss_model import Unknowns, miss, predict
 
 
-SPREAD = Unknowns(  # what is thought likely beforehand, as standard deviations
-    stiffness=1.0,
-    dissipation=1.0,
-    mu=1.0,
-    centre=1.0,
-    inertia=0.2,
-    ground=0.3,
-    gravity=0.03,
-    lag=1.0,
-    corners=0.05,
-)
+SPREAD = {  # what is thought likely beforehand, as standard deviations
+    "stiffness": 1.0,
+    "dissipation": 1.0,
+    "mu": 1.0,
+    "centre": 1.0,
+    "inertia": 0.2,
+    "ground": 0.3,
+    "gravity": 0.03,
+    "lag": 1.0,
+    "corners": 0.05,
+}
 FRAMES = 100  # of a toss that are fitted: by then most cubes lie still
 BATCH = 64
 STEPS = 80
@@ -35,10 +35,10 @@ def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
     away, sine = miss(q, tosses)
     rounded = lambda square, width: jnp.sqrt(square + width**2) - width
     both = rounded(away, 1e-3) / (0.2 * HALF)
-    both = both + rounded(4 * sine, 0.02) / jnp.deg2rad(14.0)
-    fit = jnp.sum(jnp.where(tosses.there, both, 0.0)) / jnp.sum(tosses.there)
-    far = jax.tree.map(lambda a, s: jnp.sum((a / s) ** 2), x, SPREAD)
-    return fit + sum(jax.tree.leaves(far)) / (2 * len(tosses))
+    both = both + rounded(4 * sine, 0.02) / np.deg2rad(14.0)
+    fit = jnp.mean(both, where=tosses.there)
+    far = [jnp.sum((getattr(x, k) / s) ** 2) for k, s in SPREAD.items()]
+    return fit + sum(far) / (2 * len(tosses))
 
 
 _slope = eqx.filter_jit(jax.grad(cost))
@@ -50,7 +50,7 @@ def fit(system: djdyn.System, tosses: Tosses, steps: int = STEPS) -> Unknowns:
     x, batch = Unknowns.zeros(), min(BATCH, len(tosses))
     rate = optax.cosine_decay_schedule(0.1, steps, 0.03)
     adam = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate, 0.8, 0.95))
-    state, left = adam.init(x), np.arange(0)
+    state, left = adam.init(eqx.filter(x, eqx.is_array)), np.arange(0)
     for _ in range(steps):
         if len(left) < batch:
             left = rng.permutation(len(tosses))

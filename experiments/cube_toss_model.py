@@ -48,7 +48,12 @@ def build() -> djdyn.System:
     ground = djdyn.Frame("ground", "world", translation((0.0, 0.0, 0.0)))
     law = HuntCrossley(3000.0, 4.0, exponent=1.0, width=1e-4)
     touch = Contact(
-        "cube", Polyhedron(CORNERS), "ground", HalfSpace(), law, Coulomb(0.18, 0.02)
+        "cube",
+        Polyhedron(CORNERS),
+        "ground",
+        HalfSpace(),
+        law,
+        Coulomb(mu=0.18, width=0.02),
     )
     return djdyn.System(djdyn.Mechanism((cube,), (ground,)), {"floor": touch})
 
@@ -109,7 +114,5 @@ def errors(
     q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
     away, sine = miss(q, tosses)
     angle = jnp.rad2deg(2 * jnp.arcsin(jnp.sqrt(jnp.minimum(sine, 1.0))))
-    mean = lambda e: (
-        jnp.sum(jnp.where(tosses.there, e, 0.0), 1) / jnp.sum(tosses.there, 1)
-    )
+    mean = lambda e: jnp.mean(e, 1, where=tosses.there)
     return mean(jnp.sqrt(away)) / (2 * HALF) * 100, mean(angle)

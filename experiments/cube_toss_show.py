@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 import djdyn
 from djdyn.spatial import quat_to_rotation
@@ -103,6 +104,12 @@ def show_toss(study: Study, system: djdyn.System, x: Unknowns, tosses: Tosses) -
     frames = int(jnp.sum(one.there))
     q = np.asarray(predict(system, x, one.start, frames, one.dt))[0]
     seen, t = np.asarray(one.poses)[0, :frames], np.arange(frames) * one.dt
+    columns = ["x", "y", "z", "qw", "qx", "qy", "qz"]
+    both = {
+        "measured": (("time", "column"), seen),
+        "simulated": (("time", "column"), q),
+    }
+    study.series("toss", xr.Dataset(both, {"time": t, "column": columns}))
     for what, columns in (("position", "xyz"), ("quaternion", "wxyz")):
         i = 0 if what == "position" else 3
         pick = lambda a, i=i, columns=columns: {
