@@ -4,6 +4,7 @@ Bristles are a state of each point. What they store counts as stored by the cont
 """
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -49,7 +50,7 @@ class Coulomb(AbstractSurfaceFriction):
 
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))
     width: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
-    bristles = 0
+    bristles: ClassVar[int] = 0
 
     def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
         del pull
@@ -64,7 +65,7 @@ class Stribeck(AbstractSurfaceFriction):
     stribeck_speed: Scalar = eqx.field(converter=si("m/s", above=0.0), default=0.01)
     viscous: Scalar = eqx.field(converter=si("s/m", at_least=0.0), default=0.0)
     width: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
-    bristles = 0
+    bristles: ClassVar[int] = 0
 
     def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
         del pull
@@ -84,7 +85,7 @@ class Karnopp(AbstractSurfaceFriction):
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))
     mu_static: Scalar = eqx.field(converter=si("1", at_least=0.0))
     dead_zone: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
-    bristles = 0
+    bristles: ClassVar[int] = 0
 
     def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
         most = self.mu_static * f
@@ -119,7 +120,7 @@ class LuGre(AbstractSurfaceFriction):
     release: Scalar = eqx.field(converter=si("s", above=0.0), default=0.01)
     full: Scalar = eqx.field(converter=si("N", above=0.0), default=1e-3)
     width: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-6)
-    bristles = 3
+    bristles: ClassVar[int] = 3
 
     def __check_init__(self):
         if known(self.mu, self.mu_static) and np.any(self.mu_static < self.mu):

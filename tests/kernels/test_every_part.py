@@ -27,6 +27,7 @@ from djdyn.contact import (
     HalfSpace,
     KelvinVoigt,
     LuGre as Bristles,
+    Polyhedron,
     VolumeContact,
 )
 from djdyn.fluid import Buoyancy, Drag, Fluid
@@ -155,7 +156,7 @@ PARTS = {
     ),
     "bed": VolumeContact(
         "ball",
-        Box([4.0, 5.0, 6.0]),
+        Polyhedron([[-3.0, -2.0, -2.0], [4.0, 0.0, -1.0], [0.0, 4.0, 0.0], [0, 0, 5]]),
         "deck",
         HalfSpace(),
         (Bed(0.5, 0.05), Bed(0.4, 0.04, 1.0)),
