@@ -5,7 +5,7 @@ API: Final Report* (2014), and V17 to V20 of the real-time models of Baharudin, 
 dissertation, Lappeenranta, 2016.
 """
 
-from . import contact_beds as beds
+from . import contact_beds as beds, contact_impacts as impacts, contact_tyre as tyre
 from .contact_beds import flat_box as build
 from .study import Study
 
@@ -15,6 +15,12 @@ CASES = (
     ("flat box (V28)", beds.run_flat),
     ("tilted box (V29)", beds.run_tilted),
     ("bouncing sphere (V30)", beds.run_sphere),
+    ("restitution", impacts.run_restitution),
+    ("Hertz, Kelvin and Voigt", impacts.run_hertz),
+    ("drop (V18)", impacts.run_drop),
+    ("turned boxes (V17)", tyre.run_boxes),
+    ("bristles (V19)", tyre.run_bristles),
+    ("wheel (V20)", tyre.run_vehicle),
 )
 STAGES = len(CASES)
 

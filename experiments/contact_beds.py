@@ -69,7 +69,7 @@ def run_flat(study: Study) -> None:
 def tilted_box() -> djdyn.System:
     """V29, with the mass and stiffness that agree with its result.
 
-    The printed damping, 1 s of the stiffness, would let it sink for minutes.
+    The damping is nearly critical: the print's, 1 s of the stiffness, is far beyond.
     """
     beds = (Bed(10e6, 0.2e6), Bed(10e6, 0.2e6, GROUND.bed()))
     part = VolumeContact("b", TILTED, "bed", HalfSpace(), beds)

@@ -37,9 +37,11 @@ def at(
     return system.initial_state(q={"b": [0, 0, z, 1, 0, 0, 0]}, v={"b": [*w, *v]})
 
 
-def books(study: Study, name: str, run: djdyn.Trajectory, most: float) -> None:
-    """A row for energy unaccounted for, relative to all that moved."""
-    scale = np.ptp(run.energy())
+def books(
+    study: Study, name: str, run: djdyn.Trajectory, most: float, scale: float = 0.0
+) -> None:
+    """A row for energy unaccounted for, relative to what came or went, or a scale."""
+    scale = scale or float(np.ptp(run.energy()))
     gap = np.max(np.abs(djdyn.audit(run.system, run)))
-    note = f"energy unaccounted for, of {scale:.4g} J that came or went"
+    note = f"energy unaccounted for, of {scale:.4g} J"
     study.metric(f"contact.{name}.ledger", gap / scale, 0.0, most, note=note)
