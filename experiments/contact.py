@@ -1,16 +1,20 @@
-"""Contact: beds, bounces, friction and stick-slip beside closed forms.
+"""Contact: beds, bounces and friction beside closed forms.
 
-The contact cases V28 to V30 and V32 of Roy, Steinke and Nicoll, *Ship Mechanical Systems
+The contact cases V28 to V30 of Roy, Steinke and Nicoll, *Ship Mechanical Systems
 API: Final Report* (2014), and V17 to V20 of the real-time models of Baharudin, doctoral
 dissertation, Lappeenranta, 2016.
 """
 
-from . import contact_beds as beds, contact_impacts as impacts, contact_tyre as tyre
-from .contact_beds import flat_box as build
+from . import (
+    contact_beds as beds,
+    contact_impacts as impacts,
+    contact_slope as slope,
+    contact_tyre as tyre,
+)
 from .study import Study
 
 
-TITLE = "Contact: beds, bounces, friction and stick-slip"
+TITLE = "Contact: beds, bounces and friction"
 CASES = (
     ("flat box (V28)", beds.run_flat),
     ("tilted box (V29)", beds.run_tilted),
@@ -21,13 +25,16 @@ CASES = (
     ("turned boxes (V17)", tyre.run_boxes),
     ("bristles (V19)", tyre.run_bristles),
     ("wheel (V20)", tyre.run_vehicle),
+    ("box on a slope", slope.run_slope),
 )
 STAGES = len(CASES)
+
+build = beds.flat_box
 
 
 def run(study: Study) -> None:
     study.report.text(
-        "Cases V28 to V30 and V32 of Roy, Steinke and Nicoll, Ship Mechanical Systems "
+        "Cases V28 to V30 of Roy, Steinke and Nicoll, Ship Mechanical Systems "
         "API: Final Report (2014), V17 to V20 after Baharudin, doctoral dissertation, "
         "Lappeenranta, 2016, worked out by others, and closed forms of impacts."
     )

@@ -96,15 +96,11 @@ def run_tilted(study: Study) -> None:
     )
     first = np.sqrt(2 * (10.0 + lowest) / G)
     note = "V29: when its lowest corner is there"
-    study.metric(
-        "contact.tilted_box.touch", first, 0.60359, 1e-5, unit="s", note=note
-    )
+    study.metric("contact.tilted_box.touch", first, 0.60359, 1e-5, unit="s", note=note)
     q = np.asarray(run.y.q[:, 3:])
     lean = np.rad2deg(2 * np.arcsin(np.hypot(q[:, 1], q[:, 2])))
     note = "V29: lies flat"
-    study.metric(
-        "contact.tilted_box.lean", lean[-1], 0.0, 1e-4, unit="deg", note=note
-    )
+    study.metric("contact.tilted_box.lean", lean[-1], 0.0, 1e-4, unit="deg", note=note)
     books(study, "tilted_box", run, 1e-5)
     study.report.plot(
         "V29: a box falls on a corner",
@@ -141,7 +137,9 @@ def run_sphere(study: Study) -> None:
     force = np.asarray(run.signal("touch.pressing"))
     inside = run.t[force > 0]
     inside = inside[inside < 1.99]
-    tops = [np.max(z[(run.t > a) & (run.t < a + 2.0)]) for a in 3.0 + 3.9426 * np.arange(5)]
+    tops = [
+        np.max(z[(run.t > a) & (run.t < a + 2.0)]) for a in 3.0 + 3.9426 * np.arange(5)
+    ]
     for name, value, known, within, unit in (
         ("depth", np.max(-19.0 - z), 0.043196, 1e-6, "m"),
         ("force", np.max(force), 3.8782e7, 1e3, "N"),

@@ -123,7 +123,9 @@ def run_drop(study: Study) -> None:
         ("apex", z[leaves : leaves + 4000].max(), 0.022589, 1e-6, "m"),
         ("rest", -z[-1], 8.829e-3, 1e-6, "m"),
     ):
-        study.metric(f"contact.drop.{name}", value, known, within, unit=unit, note="V18")
+        study.metric(
+            f"contact.drop.{name}", value, known, within, unit=unit, note="V18"
+        )
     books(study, "drop", run, 1e-7)
     study.report.plot(
         "V18: 900 kg fall 0.1 m",

@@ -18,7 +18,7 @@ LAWS = {
     "lugre": LuGre(MU, MU_STATIC, 4000.0, 40.0, width=1e-6),
     "karnopp": Karnopp(MU, MU_STATIC),
 }
-HELD = np.arctan(MU) * np.array([0.5, 0.8, 0.95])
+HELD = np.arctan(MU) * np.array([0.5, 0.95])
 SLIDES = np.arctan(MU_STATIC) * np.array([1.2, 1.5])
 
 

@@ -41,9 +41,7 @@ def run_boxes(study: Study) -> None:
         ("second", found[6:12].max(), 0.039230),
     ):
         note = "V17: by an axis of either box"
-        study.metric(
-            f"contact.boxes.{name}", value, known, 1e-6, unit="m", note=note
-        )
+        study.metric(f"contact.boxes.{name}", value, known, 1e-6, unit="m", note=note)
     cube, q = Box([2.0, 2.0, 2.0]), np.pi / 4
     for T, name, rows, known, note in (
         (2.8, "overlap", slice(None), -0.028427, "overlap: no axis separates them"),
