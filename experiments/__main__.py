@@ -23,6 +23,7 @@ from .study import Study
 STUDIES = {
     "boom-crane": "experiments.boom_crane",
     "cable": "experiments.cable",
+    "contact": "experiments.contact",
     "crane": "experiments.crane",
     "cube-toss": "experiments.cube_toss",
     "hydraulic-boom": "experiments.hydraulic_boom",

@@ -5,8 +5,10 @@ Two elastic beds of depth $h$ in series press with
 $$F = \frac{E_A E_B\,V}{h_B E_A + h_A E_B}
     + \frac{B_A B_B\,\dot V}{h_B B_A + h_A B_B}, \qquad F \ge 0,$$
 
-at the centroid of the shared volume, along the area vector of its faces (Roy, Steinke
-and Nicoll, *Ship Mechanical Systems API: Final Report*, 2014, eq. 87).
+along the area vector of its faces (Roy, Steinke and Nicoll, *Ship Mechanical Systems
+API: Final Report*, 2014, eq. 87). Springs act at the centroid $c$ of the volume. The
+dampers of all columns have the first moment $d(Vc)/dt$, not $\dot V c$: hence a torque
+$\propto V\dot c \times n$ about $c$, which damps rocking that leaves $V$ as it is.
 """
 
 import equinox as eqx
@@ -121,8 +123,8 @@ class VolumeContact(AbstractPassivePart):
         damping = jnp.where(some, a.B * b.B / jnp.where(some, damper, 1.0), 0.0)
         return a.E * b.E / (hb * a.E + ha * b.E), damping
 
-    def look(self, world: World) -> tuple[Overlap, Scalar]:
-        """What is shared, and the rate of its volume."""
+    def look(self, world: World) -> tuple[Overlap, Overlap]:
+        """What is shared, and its rate."""
         frames = (self.on, self.against)
         poses = tuple(world.pose(k) for k in frames)
         twists = tuple(world.twist(k) for k in frames)
@@ -131,8 +133,7 @@ class VolumeContact(AbstractPassivePart):
             for X, V in zip(poses, twists, strict=True)
         )
         share = lambda X: shared(self.shape, X[0], self.surface, X[1])
-        now, rate = jax.jvp(share, (poses,), (rates,))
-        return now, rate.volume
+        return jax.jvp(share, (poses,), (rates,))
 
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals
@@ -140,14 +141,13 @@ class VolumeContact(AbstractPassivePart):
         del t
         found = self._act(state, world, signals)
         on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
-        still = jnp.zeros(3, found["f"].dtype)
         outputs = {
             "force": found["f"],
             "pressing": found["pressing"],
             "volume": found["volume"],
             "centroid": found["p"],
         }
-        load = Load(on, against, found["p"], found["f"], still)
+        load = Load(on, against, found["p"], found["f"], found["tau"])
         return Response(found["rate"], (load,), outputs)
 
     def _act(self, state: dict, world: World, signals: Signals) -> dict:
@@ -156,10 +156,15 @@ class VolumeContact(AbstractPassivePart):
         K, C = self.series()
         area = norm(now.area)
         thick = now.volume / jnp.where(area > 0, area, 1.0)
-        pressing = jnp.maximum(K * now.volume + C * grows, 0.0)
-        pressing = pressing * step(thick, self.width)
+        total = K * now.volume + C * grows.volume
+        touching = jnp.where(total > 0, step(thick, self.width), 0.0)
+        pressing = total * touching
         point = Touch(now.centroid[None], n[None], now.volume[None])
-        v = relative(world, self.on, self.against, point)[0][0]
+        velocity, turning = relative(world, self.on, self.against, point)
+        v = velocity[0]
+        V, p = world.twist(self.against), world.pose(self.against).p
+        moves = grows.centroid - V[3:] - cross(V[:3], now.centroid - p)
+        tau = touching * C * now.volume * cross(moves, n)
         slide = v - (v @ n) * n
         f, rate, storing = pressing * n, {}, -K * now.volume * (v @ n)
         if self.friction is not None:
@@ -172,10 +177,11 @@ class VolumeContact(AbstractPassivePart):
         return {
             "p": now.centroid,
             "f": f,
+            "tau": tau,
             "pressing": pressing,
             "volume": now.volume,
             "rate": {**rate, "stored": storing},
-            "loss": -f @ v - storing,
+            "loss": -f @ v - tau @ turning - storing,
         }
 
     def energy(self, state: dict, world: World) -> Scalar:

@@ -1,0 +1,43 @@
+"""Contact: beds, bounces and friction beside closed forms.
+
+The contact cases V28 to V30 of Roy, Steinke and Nicoll, *Ship Mechanical Systems
+API: Final Report* (2014), and V17 to V20 of the real-time models of Baharudin, doctoral
+dissertation, Lappeenranta, 2016.
+"""
+
+from . import (
+    contact_beds as beds,
+    contact_impacts as impacts,
+    contact_slope as slope,
+    contact_tyre as tyre,
+)
+from .study import Study
+
+
+TITLE = "Contact: beds, bounces and friction"
+CASES = (
+    ("flat box (V28)", beds.run_flat),
+    ("tilted box (V29)", beds.run_tilted),
+    ("bouncing sphere (V30)", beds.run_sphere),
+    ("restitution", impacts.run_restitution),
+    ("Hertz, Kelvin and Voigt", impacts.run_hertz),
+    ("drop (V18)", impacts.run_drop),
+    ("turned boxes (V17)", tyre.run_boxes),
+    ("bristles (V19)", tyre.run_bristles),
+    ("wheel (V20)", tyre.run_vehicle),
+    ("box on a slope", slope.run_slope),
+)
+STAGES = len(CASES)
+
+build = beds.flat_box
+
+
+def run(study: Study) -> None:
+    study.report.text(
+        "Cases V28 to V30 of Roy, Steinke and Nicoll, Ship Mechanical Systems "
+        "API: Final Report (2014), V17 to V20 after Baharudin, doctoral dissertation, "
+        "Lappeenranta, 2016, worked out by others, and closed forms of impacts."
+    )
+    for name, part in CASES:
+        with study.stage(name):
+            part(study)
