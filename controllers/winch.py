@@ -38,7 +38,8 @@ class Winch(AbstractSignalPart):
     here $k$, `gain`, settles it). The clip's corners are round within `width`.
     The signal `engaged` $e$, one where none is named, lets go of the drive at zero: the
     brake brings the rate to rest within the same limits. Sampled, `gain` times the
-    control period should stay below one.
+    control period should stay below one. The output `asked` is what is wanted of the
+    drive as a share of what it can do.
     """
 
     target: str = eqx.field(static=True)
@@ -61,7 +62,10 @@ class Winch(AbstractSignalPart):
             target = scalar(signals, self.engaged) * target
         wanted = self.gain * (target - state.rate)
         a = clip(wanted, -self.deceleration, self.acceleration, self.width)
-        return Response(WinchState(rate=a), outputs={"acceleration": a})
+        most = jnp.where(wanted > 0, self.acceleration, -self.deceleration)
+        return Response(
+            WinchState(rate=a), outputs={"acceleration": a, "asked": wanted / most}
+        )
 
 
 class WinchPIDState(eqx.Module):
@@ -87,7 +91,8 @@ class WinchPID(AbstractSignalPart):
       moves: `deck` is the sheave's vertical speed, fed forward. For a height that
       itself moves, `wanted_rate` is the rate of `wanted`.
 
-    While the signal `engaged` is zero the integral stands still.
+    While the signal `engaged` is zero the integral stands still. The output `asked` is
+    $|w|/u_{max}$.
     """
 
     measured: str = eqx.field(static=True)
@@ -123,4 +128,5 @@ class WinchPID(AbstractSignalPart):
         if self.engaged is not None:
             build_up = scalar(signals, self.engaged) * build_up
         rate = WinchPIDState(integral=build_up, filtered=slope)
-        return Response(rate, outputs={"u": u, "error": error})
+        asked = jnp.abs(w) / self.limit
+        return Response(rate, outputs={"u": u, "error": error, "asked": asked})

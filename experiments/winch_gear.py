@@ -45,6 +45,25 @@ class Squares(AbstractSignalPart):
         return Response({"sum": signals[self.signal] ** 2})
 
 
+class Excess(AbstractSignalPart):
+    """The integral of how far a drive is asked for more than four fifths of its limit.
+
+    Squared where it is small, and no more than linear where it is not.
+    """
+
+    asked: tuple[str, ...] = eqx.field(static=True)
+
+    def initial_state(self) -> dict[str, Array]:
+        return {"sum": jnp.zeros(())}
+
+    def __call__(
+        self, t: Array, state: dict, world: World, signals: Signals
+    ) -> Response:
+        del t, state, world
+        over = [jnp.maximum(signals[k] - 0.8, 0.0) for k in self.asked]
+        return Response({"sum": sum(jnp.sqrt(1 + 25 * x**2) - 1 for x in over)})
+
+
 def build(
     mode: str = "tension",
     *,
@@ -82,6 +101,7 @@ def build(
     if mode == "tension":
         parts["pid"] = WinchPID("line.head_tension", "order.value", **SAMPLE)
         parts["squares"] = Squares("pid.error")
+        parts["excess"] = Excess(("pid.asked", "winch.asked"))
     command = "pid.u" if mode == "tension" else "order.value"
     parts["winch"] = Winch(command, **(winch or {}))
     return djdyn.System(djdyn.Mechanism(bodies), parts)

@@ -6,6 +6,12 @@ from pathlib import Path
 
 
 os.environ.setdefault("EQX_ON_ERROR", "nan")  # host callbacks would bar the cache
+# Programs run once here: those of the old emitters compile in half the time, and with
+# little optimisation in half of that.
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0",
+)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its loader cries wolf on CPUs
 
 import jax
