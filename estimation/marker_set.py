@@ -17,7 +17,7 @@ class MarkerSet(eqx.Module):
     """Labelled markers, each at an offset in a frame of a mechanism.
 
     `MarkerSet.of({"tip": ("boom", (1.0, 0.0, 0.0))})`. A marker set may stand wherever
-    a function of an `Instant` is wanted: in `Trajectory.map`, or for what a filter sees.
+    a function of an `Instant` is wanted: in `Trajectory.map`, or as what is observed.
     """
 
     labels: tuple[str, ...] = eqx.field(static=True)

@@ -2,8 +2,8 @@ r"""Laying one cloud of labelled points on another: the pose of a rigid body.
 
 The rotation that maximises $\sum_i w_i\,(p^A_i-\bar p^A)\cdot R\,(p^B_i-\bar p^B)$
 comes from a singular value decomposition (Kabsch, *A solution for the best rotation to
-relate two sets of vectors*, 1976). Its derivatives come from one step of Newton's method
-at the solution, so they are finite for symmetric and for flat clouds as well.
+relate two sets of vectors*, 1976). Its derivatives come from one step of Newton's
+method at the solution, so they are finite for symmetric and for flat clouds as well.
 """
 
 from itertools import combinations
