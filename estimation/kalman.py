@@ -120,8 +120,12 @@ def _update(
 
 
 def condition(
-    model: StateModel, row: Any, expected: Array, S: Matrix, C: Array
-) -> tuple[Tangent, Matrix, Array, Array, Matrix]:
+    model: StateModel,
+    row: Any,
+    expected: Float[Array, " m"],
+    S: Float[Array, "m m"],
+    C: Float[Array, "k m"],
+) -> tuple[Tangent, Matrix, Array, Array, Array]:
     """What a sample says: the shift, the covariance it takes away, and its innovation.
 
     Its rows that are not seen are zero in `expected`, `S` and `C`: a unit variance of

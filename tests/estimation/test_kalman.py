@@ -16,6 +16,7 @@ from estimation import (
     smooth,
     window_estimate,
 )
+from tests.gradients import assert_gradient, quick_jit
 
 
 MASS, STIFFNESS, DAMPING, DT, N = 2.0, 8.0, 0.6, 0.05, 40
@@ -134,9 +135,70 @@ def test_horizon_over_all_is_least_squares():
     assert np.allclose(joined(found.y), in_one()[0], atol=1e-8)
 
 
-@pytest.mark.parametrize("window", [2, 7])
-def test_horizon_of_a_linear_system_is_kalmans_filter(window):
+def test_horizon_of_a_linear_system_is_kalmans_filter():
     """However short, since the arrival cost forgets nothing."""
-    found = moving_horizon(MODEL, TIMES, Z, SEEN, **known(X0), window=window)
+    follow = lambda z: moving_horizon(MODEL, TIMES, z, SEEN, **known(X0), window=3)
+    found = quick_jit(follow)(jnp.asarray(Z))
     assert np.all(found.ok)
     assert np.allclose(joined(found.y), by_hand()[0], atol=1e-7)
+
+
+@pytest.mark.slow
+def test_likelihood_can_be_differentiated():
+    """By what the system is made of, by its noises, and by what was measured."""
+
+    def loss(theta):
+        system = oscillator(theta["stiffness"])
+        model = StateModel(system, both, theta["drive"], theta["noise"])
+        found = kalman_filter(model, TIMES[:9], theta["z"], SEEN[:9], **known(X0))
+        back = smooth(model, found)
+        return found.log_likelihood + jnp.sum(back.y.q * back.P[:, 0, 1:])
+
+    theta = {
+        "stiffness": jnp.array(STIFFNESS),
+        "drive": jnp.asarray(DRIVE),
+        "noise": jnp.asarray(NOISE),
+        "z": jnp.asarray(Z[:9]),
+    }
+    assert_gradient(loss, theta, modes_rtol=1e-9, h=1e-5, rtol=1e-6, jit=quick_jit)
+
+
+@pytest.mark.slow
+def test_horizon_can_be_differentiated():
+    """Its solution, not the steps that found it."""
+
+    def loss(theta):
+        model = StateModel(oscillator(theta["stiffness"]), both, DRIVE, NOISE)
+        how = {**known(X0), "rtol": 1e-11, "atol": 1e-11}
+        y = window_estimate(model, TIMES[:5], theta["z"], SEEN[:5], **how).y
+        return jnp.sum(y.q**2) + jnp.sum(y.v)
+
+    theta = {"stiffness": jnp.array(STIFFNESS), "z": jnp.asarray(Z[:5])}
+    assert_gradient(loss, theta, modes_rtol=1e-9, h=1e-3, rtol=1e-5, jit=quick_jit)
+
+
+def test_bad_measurements_are_named():
+    def run(model=MODEL, times=TIMES, z=Z, seen=SEEN, P=P0, **how):
+        y0, how = known(X0)["y0"], {"method": "extended", **how}
+        return kalman_filter(model, times, z, seen, y0=y0, P0=jnp.asarray(P), **how)
+
+    nan = np.where(np.arange(N)[:, None] == 7, np.nan, Z)
+    for said, wrong in (
+        ("times of measurements must increase", {"times": TIMES[::-1]}),
+        ("measured at 0.35 s is not a number", {"z": nan, "seen": None}),
+        (r"40 times and 2 measured numbers .* \(40, 1\)", {"z": Z[:, :1]}),
+        (r"visibility of shape \(40, 3\)", {"seen": np.ones((N, 3), bool)}),
+        ("positive definite", {"P": np.diag([1.0, 0.0])}),
+        (r"P0 has shape \(3, 3\)", {"P": np.eye(3)}),
+        ("extended or unscented, not 'cubature'", {"method": "cubature"}),
+    ):
+        with pytest.raises(ValueError, match=said):
+            run(**wrong)
+    with pytest.raises(ValueError, match=r"drive has shape \(3, 3\)"):
+        StateModel(SYSTEM, both, np.eye(3), NOISE)
+    with pytest.raises(ValueError, match=r"noise must be above 0"):
+        StateModel(SYSTEM, both, DRIVE, 0.0)
+    with pytest.raises(ValueError, match="unknown solver 'euler'"):
+        StateModel(SYSTEM, both, DRIVE, NOISE, solver="euler")
+    with pytest.raises(ValueError, match="a window of 1 samples, of 40"):
+        moving_horizon(MODEL, TIMES, Z, SEEN, **known(X0), window=1)

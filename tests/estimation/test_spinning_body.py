@@ -13,11 +13,12 @@ from estimation import (
     MarkerSet,
     StateModel,
     kalman_filter,
+    moving_horizon,
     smooth,
     tangent,
 )
 from estimation.manifold import difference, shifted
-from tests.gradients import quick_jit
+from tests.gradients import assert_gradient, quick_jit
 
 
 BODY = Body("box", "world", Free(), 1.0, I_BC=np.diag([0.01, 0.02, 0.025]))
@@ -81,3 +82,30 @@ def test_errors_are_as_large_as_the_filter_says(courses, method):
         assert np.all((low < mean) & (mean < high)), mean
     count = 3 * int(np.sum(seen))
     assert chi2.ppf(1e-4, count) < np.sum(nis) < chi2.ppf(1 - 1e-4, count)
+
+
+@pytest.mark.slow
+def test_a_horizon_follows_a_tumbling_body(courses):
+    """No worse than the filter, and both nearer than the markers' noise alone."""
+    truth, z, seen = jax.tree.map(lambda x: x[0], courses)
+    known = {"y0": MEAN, "P0": P0}
+    follow = lambda z: moving_horizon(MODEL, TIMES, z, seen, **known, window=5)
+    filtered = quick_jit(lambda z: kalman_filter(MODEL, TIMES, z, seen, **known))(z)
+    found = quick_jit(follow)(z)
+    error = lambda y: jax.vmap(lambda a, b: difference(SYSTEM, a, b))(truth, y)[5:]
+    rms = [np.sqrt(np.mean(error(y) ** 2, 0)) for y in (found.y, filtered.now.y)]
+    assert np.all(found.ok) and np.all(rms[0] < 1.3 * rms[1])
+    assert np.all(rms[0][:3] < 5e-3 / 0.1) and np.all(rms[0][3:6] < 5e-3)
+
+
+@pytest.mark.slow
+def test_derivatives_of_a_filter_at_rest_unturned():
+    """Where the body has not turned, and is just where it was expected."""
+    y0 = SYSTEM.initial_state()
+    z = jnp.broadcast_to(MODEL.output(jnp.zeros(()), y0)[None], (2, 12))
+
+    def loss(theta):
+        found = kalman_filter(MODEL, TIMES[:2], theta, y0=y0, P0=P0)
+        return found.now.y.q[-1] @ jnp.arange(7.0) + found.log_likelihood
+
+    assert_gradient(loss, z, h=1e-5, rtol=1e-6, modes_rtol=1e-9, jit=quick_jit)
