@@ -72,6 +72,8 @@ def shape_faults(
 
     Two labels are swapped where the body fits once they are exchanged, and only then.
     """
+    if shape is None and not np.any(np.all(visible, 1)):
+        return [f"markers {', '.join(labels)} are never all seen at once"], set()
     shape = mean_shape(positions, visible) if shape is None else shape
     worst = _misfit(positions, visible, shape)
     bad, said, named = worst > tolerance, [], set()

@@ -53,10 +53,12 @@ class MarkerData(eqx.Module):
 
     @property
     def rate(self) -> float:
-        """Samples per second, by the median step."""
-        if len(self) < 2:
-            raise ValueError("a single sample has no rate")
-        return float(1 / np.median(np.diff(self.times)))
+        """Samples per second while none is left out, however times were rounded."""
+        steps = np.diff(self.times)
+        if not len(steps) or not np.median(steps) > 0:
+            raise ValueError("only times that increase have a rate; see check()")
+        count = np.sum(np.round(steps / np.median(steps)))
+        return float(count / (self.times[-1] - self.times[0]))
 
     @property
     def with_gaps(self) -> Float[np.ndarray, "n m 3"]:

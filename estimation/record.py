@@ -77,6 +77,8 @@ def lag(
     found = np.array(
         [_correlation(reference, delayed, k) for k in range(-most, most + 1)]
     )
+    if not np.all(np.isfinite(found)):
+        raise ValueError("a channel never changes, or the two are never seen together")
     peak = int(np.argmax(found))
     if peak in (0, 2 * most):
         raise ValueError(f"the correlation peaks at the longest lag, {longest:g} s")
@@ -89,5 +91,7 @@ def _correlation(a: np.ndarray, b: np.ndarray, shift: int) -> float:
     """Of `a[k]` and `b[k + shift]`, over the samples that both have."""
     a, b = (a[: len(a) - shift], b[shift:]) if shift >= 0 else (a[-shift:], b[:shift])
     both = np.isfinite(a) & np.isfinite(b)
+    if both.sum() < 2 or not (np.ptp(a[both]) and np.ptp(b[both])):
+        return np.nan
     a, b = a[both] - a[both].mean(), b[both] - b[both].mean()
     return float(a @ b / np.sqrt((a @ a) * (b @ b)))

@@ -95,14 +95,19 @@ def number(cell: str, where: str) -> float:
 
 
 def numbers(
-    path: Path, lines: Sequence[str], first: int, width: int, *, ragged: bool = False
+    path: Path,
+    lines: Sequence[str],
+    first: int,
+    width: int,
+    delimiter: str,
+    *,
+    ragged: bool = False,
 ) -> Float[np.ndarray, "rows width"]:
     """The rows of a table that begins at line `first`, counted from one.
 
     Where `ragged`, whole markers may be left out at the end of a row.
     """
     rows = []
-    delimiter = delimiter_of(lines[first - 1]) if len(lines) >= first else ""
     for count, line in enumerate(lines[first - 1 :], start=first):
         where = f"{path.name}, line {count}"
         if not line.strip() or line.startswith("#"):
@@ -119,6 +124,14 @@ def numbers(
     if not rows:
         raise ValueError(f"{path.name}: no samples after line {first - 1}")
     return np.array(rows)
+
+
+def frames_of(data: MarkerData) -> np.ndarray:
+    """Samples counted from time zero, for formats that hold no times."""
+    frames = np.round(data.times * data.rate)
+    if np.any(np.abs(data.times * data.rate - frames) > 0.2):
+        raise ValueError("the format holds equal steps from time zero: resample first")
+    return frames.astype(int)
 
 
 def cell_of(x: float) -> str:

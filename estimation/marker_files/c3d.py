@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..markers import MarkerData
-from ._text import assemble, metres
+from ._text import assemble, frames_of, metres
 
 
 def _ezc3d() -> Any:
@@ -47,9 +47,9 @@ def read_c3d(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
 
 def write_c3d(data: MarkerData, path: str | Path) -> None:
     """Writes millimetres in single precision; hidden has residual -1."""
-    steps = np.diff(data.times)
-    if len(data) < 2 or np.any(np.abs(steps * data.rate - 1) > 1e-3):
-        raise ValueError("a C3D file has samples at equal steps: resample first")
+    frames = frames_of(data)
+    if np.any(np.diff(frames) != 1):
+        raise ValueError("a C3D file leaves out no sample: resample first")
     file = _ezc3d().c3d()
     point, n, m = file["parameters"]["POINT"], len(data), len(data.labels)
     point["RATE"]["value"] = [data.rate]
@@ -61,5 +61,5 @@ def write_c3d(data: MarkerData, path: str | Path) -> None:
     residuals = np.where(data.visible, 0.0, -1.0).T[None]
     file["data"]["meta_points"]["residuals"] = residuals
     file["data"]["meta_points"]["camera_masks"] = np.zeros((7, m, n), bool)
-    file["header"]["points"]["first_frame"] = round(data.times[0] * data.rate)
+    file["header"]["points"]["first_frame"] = int(frames[0])
     file.write(str(path))

@@ -9,12 +9,14 @@ import numpy as np
 from djdyn._types import Number
 
 from ..markers import MarkerData
-from ._text import assemble, cell_of, delimiter_of, lines_of, metres, numbers
+from ._text import UNITS, assemble, cell_of, delimiter_of, lines_of, metres, numbers
 
 
 TIME = re.compile(r"(?:t|time)(?:[ _]*[\[(]?(ms|s|sec|seconds?)[\])]?)?", re.I)
 COORDINATE = re.compile(
-    r"(?P<label>.+?)[ ._:]?(?P<axis>[xyz])(?:[ _]*[\[(]?(?P<unit>[a-z]+)[\])]?)?", re.I
+    r"(?P<label>.+?)[ ._:]?(?P<axis>[xyz])"
+    rf"(?:[ _]*[\[(]?(?P<unit>{'|'.join(UNITS)})[\])]?)?",
+    re.I,
 )
 
 
@@ -42,11 +44,11 @@ def read_csv(
     )
     if not first:
         raise ValueError(f"{path.name}: the file is empty")
-    heads = lines[first - 1].split(delimiter_of(lines[first - 1]))
-    heads = [head.strip().strip('"') for head in heads]
+    delimiter = delimiter_of(lines[first - 1])
+    heads = [head.strip().strip('"') for head in lines[first - 1].split(delimiter)]
     where = f"{path.name}, line {first}"
     columns, scale = _columns(heads, units, where)
-    table = numbers(path, lines, first + 1, len(heads))
+    table = numbers(path, lines, first + 1, len(heads), delimiter)
     at = np.array(list(columns.values()))
     raw = table[:, at] * np.array([scale[label] for label in columns])[:, None]
     return assemble(_times(table, heads, rate, where), tuple(columns), raw, 1.0, axes)

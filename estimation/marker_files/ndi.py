@@ -4,10 +4,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..markers import MarkerData
-from ._text import assemble, cell_of, delimiter_of, lines_of, metres, number, numbers
+from ._text import (
+    assemble,
+    cell_of,
+    delimiter_of,
+    frames_of,
+    lines_of,
+    metres,
+    number,
+    numbers,
+)
 
 
 HEAD = re.compile(r"(.+?)[ _.]([xyz])", re.I)
@@ -30,9 +37,10 @@ def read_ndi(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
             stated[name.strip().strip('"').lower()] = (count, value.strip('",;\t '))
     else:
         raise ValueError(f"{path.name}: no line begins with 'Frame'")
-    heads = lines[count - 1].rstrip("\t,; ").split(delimiter_of(lines[count - 1]))
+    delimiter = delimiter_of(lines[count - 1])
+    heads = lines[count - 1].rstrip("\t,; ").split(delimiter)
     labels = _labels([head.strip().strip('"') for head in heads[1:]], path, count)
-    table = numbers(path, lines, count + 1, len(heads))
+    table = numbers(path, lines, count + 1, len(heads), delimiter)
     for name in ("number of frames", "frequency"):
         if name not in stated:
             raise ValueError(f"{path.name}, line {count}: no {name!r} above the table")
@@ -71,10 +79,9 @@ def _labels(heads: list[str], path: Path, count: int) -> list[str]:
 
 def write_ndi(data: MarkerData, path: str | Path) -> None:
     """Writes millimetres, with tabs; hidden is blank."""
-    frames = np.round((data.times - data.times[0]) * data.rate).astype(int) + 1
     heads = [f"{label} {axis}" for label in data.labels for axis in "xyz"]
     text = [f"Number of frames: {len(data)}", f"Frequency: {data.rate:.9g}"]
     text += ["Units: mm", "", "\t".join(["Frame", *heads])]
-    for frame, row in zip(frames, 1e3 * data.with_gaps, strict=True):
+    for frame, row in zip(frames_of(data) + 1, 1e3 * data.with_gaps, strict=True):
         text.append("\t".join([str(frame), *map(cell_of, row.ravel()), ""]))
     Path(path).write_text("\n".join(text) + "\n")

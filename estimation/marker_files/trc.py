@@ -36,7 +36,7 @@ def read_trc(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
         raise ValueError(
             f"{path.name}, line 4: {len(labels)} labels, but line 3 says {wanted:g}"
         )
-    table = numbers(path, lines, 6, 2 + 3 * len(labels), ragged=True)
+    table = numbers(path, lines, 6, 2 + 3 * len(labels), "\t", ragged=True)
     wanted = number(header["NumFrames"], f"{path.name}, line 3")
     if len(table) != wanted:
         raise ValueError(

@@ -29,6 +29,17 @@ def test_what_is_written_is_read_again(ending, tmp_path):
     assert not np.any(found.positions[~found.visible])
 
 
+@pytest.mark.parametrize("ending", ["csv", "trc", "c3d", "xls"])
+def test_a_record_that_begins_late_keeps_its_times(ending, tmp_path):
+    data, path = moving().between(0.095, 0.2), tmp_path / f"late.{ending}"
+    write_markers(data, path)
+    assert np.allclose(read_markers(path).times, data.times, atol=1e-9)
+    odd = MarkerData(data.times**2, data.labels, data.positions, data.visible)
+    if ending in ("c3d", "xls"):
+        with pytest.raises(ValueError, match="resample first"):
+            write_markers(odd, path)
+
+
 def test_trc_in_the_convention_of_opensim():
     """Millimetres, y up; hidden by blanks, by zeros, and by a row cut short."""
     data = read_markers(DATA / "walk.trc", axes="x -z y")
@@ -67,13 +78,19 @@ def test_c3d_written_by_ezc3d(tmp_path):
         assert np.allclose(data.positions[:3], metres * p[:3].T[:3], rtol=1e-6)
         assert np.array_equal(np.argwhere(~data.visible), [[3, 1]])
         assert np.isclose(data.rate, 157)
+    write_markers(data, tmp_path / "b.c3d")
+    theirs = ezc3d.c3d(str(tmp_path / "b.c3d"))
+    seen = p[:3].copy()
+    seen[:, 1, 3] = np.nan
+    assert np.allclose(theirs["data"]["points"][:3], seen, rtol=1e-6, equal_nan=True)
+    assert theirs["parameters"]["POINT"]["UNITS"]["value"] == ["mm"]
 
 
 def test_columns_of_a_table_name_their_units(tmp_path):
     """As in tables of other programs, among columns of other things."""
     path = tmp_path / "a.csv"
     path.write_text(
-        "# made up\nt_ms,x1_deg,m1x_mm,m1y_mm,m1z_mm,force_N\n0,1,1,2,3,0\n10,1,4,,6,0"
+        "# made up\nt_ms,x_deg,max_v,m1x_mm,m1y_mm,m1z_mm\n\n0,1,0,1,2,3\n10,1,0,4,,6"
     )
     data = read_markers(path)
     assert data.labels == ("m1",) and np.allclose(data.times, [0, 0.01])

@@ -81,6 +81,9 @@ def test_faults_are_said():
     assert said == "z of marker '2' never changes in 400 samples"
     (said,) = changed(data, 1, slice(7, 9), 0.5).check([ROD])
     assert "out of shape from 0.044586 to 0.0509554 s, and no swap" in said
+    parted = changed(changed(data, 0, slice(200), np.nan), 1, slice(200, None), np.nan)
+    (said,) = parted.check([tuple(ROD)])
+    assert said == "markers 1, 2, 3, 4 are never all seen at once"
     with pytest.raises(ValueError, match="no marker '5' among 1, 2, 3, 4"):
         data.check([("1", "5", "3")])
 
@@ -110,6 +113,16 @@ def test_resampling_keeps_gaps():
     assert len(data.between(0.25, 0.65)) == 4
 
 
+def test_rounded_times_have_a_rate():
+    data = swinging(1000)
+    kept = np.r_[0:300, 340:1000]  # some samples left out
+    p, visible = data.positions[kept], data.visible[kept]
+    rounded = MarkerData(np.round(data.times, 3)[kept], data.labels, p, visible)
+    assert abs(rounded.rate - 157) < 0.02
+    with pytest.raises(ValueError, match="only times that increase have a rate"):
+        _ = MarkerData(-rounded.times, data.labels, p, visible).rate
+
+
 def test_a_record_tells_its_noise_and_its_places():
     data = swinging(4000)
     assert np.allclose(noise(data), 1e-4, rtol=0.1)
@@ -130,6 +143,8 @@ def test_lag_is_found_to_a_fraction_of_a_sample():
     b[100:120] = np.nan
     assert abs(lag(a, b, 157.0, 0.2) - 0.0421) < 1e-4
     assert abs(lag(b, a, 157.0, 0.2) + 0.0421) < 1e-4
+    with pytest.raises(ValueError, match="never changes"):
+        lag(0 * a, b, 157.0, 0.2)
     with pytest.raises(ValueError, match="peaks at the longest"):
         lag(a, b, 157.0, 0.02)
 
