@@ -23,8 +23,8 @@ from jaxtyping import Array, Bool, Float
 from djdyn._types import Numbers
 from djdyn.system import State
 
-from .kalman import Matrix, carried, check_covariance, condition, moved_by
-from .manifold import difference, shifted
+from .kalman import check_covariance, condition, symmetric
+from .manifold import Matrix, carried, difference, moved_by, shifted
 from .state_model import Samples, StateModel, samples
 
 
@@ -200,8 +200,7 @@ def _move_on(
     F = jax.jacfwd(lambda d: difference(system, start, step(d)))(zero)
     P = F @ (P - known) @ F.T + row.dt * model.drive @ model.drive.T
     y_s, G = moved_by(system, start, F @ (a + gain))
-    P = G @ P @ G.T
-    P = 0.5 * (P + P.T)
+    P = symmetric(G @ P @ G.T)
     u = jax.scipy.linalg.solve_triangular(
         jnp.linalg.cholesky(P), difference(system, y_s, second), lower=True
     )

@@ -21,11 +21,10 @@ from jaxtyping import Array, Float
 from djdyn._types import Numbers, Scalar, known
 from djdyn.system import State, System
 
-from .manifold import Tangent, difference, dimension, shifted
+from .manifold import Matrix, Tangent, carried, difference, dimension, moved_by, shifted
 from .state_model import StateModel, samples
 
 
-Matrix = Float[Array, "k k"]
 Moments = Callable[[Callable[[Array], Array], Matrix], tuple[Array, Array, Array]]
 
 
@@ -116,7 +115,7 @@ def _update(
     count = jnp.sum(row.seen).astype(e.dtype)
     log = -0.5 * (nis + count * jnp.log(2 * jnp.pi)) - spread
     moved, G = moved_by(model.system, y, d)
-    return moved, _symmetric(G @ (P - known) @ G.T), r, nis, log
+    return moved, symmetric(G @ (P - known) @ G.T), r, nis, log
 
 
 def condition(
@@ -147,19 +146,7 @@ def _predict(
     d, S, C = moments(lambda d: difference(system, start, step(d)), P)
     S = S + row.dt * model.drive @ model.drive.T
     moved, G = moved_by(system, start, d)
-    return moved, _symmetric(G @ S @ G.T), C @ G.T
-
-
-def moved_by(system: System, y: State, d: Tangent) -> tuple[State, Matrix]:
-    """The state `d` away, and what takes tangent vectors at `y` around `d` to it."""
-    moved = shifted(system, y, d)
-    return moved, carried(system, y, d, moved)
-
-
-def carried(system: System, y: State, d: Tangent, to: State) -> Matrix:
-    """Takes small changes of `d` at `y` to tangent vectors at the state `to`."""
-    change = lambda e: difference(system, to, shifted(system, y, d + e))
-    return jax.jacfwd(change)(jnp.zeros_like(d))
+    return moved, symmetric(G @ S @ G.T), C @ G.T
 
 
 def linearised(g: Callable[[Array], Array], P: Matrix) -> tuple[Array, Array, Array]:
@@ -179,7 +166,7 @@ def unscented(g: Callable[[Array], Array], P: Matrix) -> tuple[Array, Array, Arr
     return mean, off.T @ off / (2 * k), d.T @ off / (2 * k)
 
 
-def _symmetric(P: Matrix) -> Matrix:
+def symmetric(P: Matrix) -> Matrix:
     return 0.5 * (P + P.T)
 
 
@@ -194,7 +181,7 @@ def smooth(model: StateModel, filtered: Filtered) -> Estimate:
         T = carried(system, y_s, jnp.zeros_like(P[0]), y1)
         moved, G = moved_by(system, y, gain @ difference(system, y1, y_s))
         P = G @ (P + gain @ (T @ P_s @ T.T - P1) @ gain.T) @ G.T
-        found = (moved, _symmetric(P))
+        found = (moved, symmetric(P))
         return found, found
 
     last = jax.tree.map(lambda x: x[-1], (now.y, now.P))

@@ -21,6 +21,7 @@ from djdyn.system import State, System
 
 
 Tangent = Float[Array, " k"]
+Matrix = Float[Array, "k k"]
 
 
 def dimension(system: System) -> int:
@@ -84,6 +85,18 @@ def difference(system: System, y0: State, y1: State) -> Tangent:
         found.append(_difference(body.joint, name, y0.q[where], y1.q[where]))
     own0, own1 = (ravel_pytree((y.v, y.parts))[0] for y in (y0, y1))
     return jnp.concatenate([*found, own1 - own0])
+
+
+def moved_by(system: System, y: State, d: Tangent) -> tuple[State, Matrix]:
+    """The state `d` away, and what takes tangent vectors at `y` around `d` to it."""
+    moved = shifted(system, y, d)
+    return moved, carried(system, y, d, moved)
+
+
+def carried(system: System, y: State, d: Tangent, to: State) -> Matrix:
+    """Takes small changes of `d` at `y` to tangent vectors at the state `to`."""
+    change = lambda e: difference(system, to, shifted(system, y, d + e))
+    return jax.jacfwd(change)(jnp.zeros_like(d))
 
 
 def _shifted(joint: AbstractJoint, name: str, q: Array, d: Array) -> Array:

@@ -55,10 +55,10 @@ class MarkerData(eqx.Module):
     def rate(self) -> float:
         """Samples per second while none is left out, however times were rounded."""
         steps = np.diff(self.times)
-        if not len(steps) or not np.median(steps) > 0:
+        usual = np.median(steps) if len(steps) else 0.0
+        if not usual > 0:
             raise ValueError("only times that increase have a rate; see check()")
-        count = np.sum(np.round(steps / np.median(steps)))
-        return float(count / (self.times[-1] - self.times[0]))
+        return float(1 / np.mean(steps[np.abs(steps / usual - 1) < 0.5]))
 
     @property
     def with_gaps(self) -> Float[np.ndarray, "n m 3"]:
