@@ -41,9 +41,9 @@ def assert_gradient(
     d = random_direction(theta, seed)
     move = lambda s: jax.tree.map(lambda x, dx: x + s * dx, theta, d)
 
-    value = jit(loss)  # traced once
-    gradient = jit(jax.grad(value))
-    along = jit(lambda x: jax.jvp(forward or value, (x,), (d,))[1])
+    traced = jax.jit(loss)  # once
+    value, gradient = jit(traced), jit(jax.grad(traced))
+    along = jit(lambda x: jax.jvp(forward or traced, (x,), (d,))[1])
 
     products = jax.tree.map(jnp.vdot, gradient(theta), d)
     reverse, tangent = sum(jax.tree.leaves(products)), along(theta)
