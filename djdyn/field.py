@@ -75,12 +75,12 @@ class Field(eqx.Module):
             now = system.at(t, states, given)
             return ravel_pytree({name: now.responses[name].rate for name in names})[0]
 
-        stepped = held_step(_needed(rates, own), own, period)
+        stepped = held_step(needed(rates, own), own, period)
         states = {**y.parts, **shape_own(stepped)}
         return ravel_pytree((State(y.q, y.v, states), work))[0], held
 
 
-def _needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
+def needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
     """The same function without what its result does not depend on.
 
     Outputs of controllers are much dearer than their rates, and their derivatives more

@@ -21,6 +21,7 @@ def assert_gradient(
     rtol: float = 1e-7,
     modes_rtol: float = 1e-12,
     seed: int = 0,
+    jit: Callable = jax.jit,
 ):
     r"""Checks reverse mode against central differences, and against forward mode.
 
@@ -34,14 +35,15 @@ def assert_gradient(
     - `forward`: the same function fit for forward mode, if `loss` itself is not; a
       rollout needs another adjoint for it. Without it `loss` is used for both modes.
     - `rtol`: of the difference; `modes_rtol` is that between the two modes.
+    - `jit`: `quick_jit` for what is large and runs once.
     """
     assert jax.config.jax_enable_x64  # pyright: ignore
     d = random_direction(theta, seed)
     move = lambda s: jax.tree.map(lambda x, dx: x + s * dx, theta, d)
 
-    value = jax.jit(loss)  # traced once
-    gradient = jax.jit(jax.grad(value))
-    along = jax.jit(lambda x: jax.jvp(forward or value, (x,), (d,))[1])
+    traced = jax.jit(loss)  # once
+    value, gradient = jit(traced), jit(jax.grad(traced))
+    along = jit(lambda x: jax.jvp(forward or traced, (x,), (d,))[1])
 
     products = jax.tree.map(jnp.vdot, gradient(theta), d)
     reverse, tangent = sum(jax.tree.leaves(products)), along(theta)
