@@ -145,7 +145,7 @@ def by_evolution(cost: Counted) -> None:
 
 def run(study: Study) -> None:
     """Tunes on some seas, and judges on others."""
-    count, steps = (8, 12) if study.quick else (64, 25)
+    count, steps = 64, 16 if study.quick else 25
     system = study.customise(build(elements=2))
     cost, judge = (Problem(system, seas(first, count)) for first in (0, 1000))
     before = judge(np.zeros(len(FREE)))
