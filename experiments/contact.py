@@ -9,6 +9,7 @@ from . import (
     contact_beds as beds,
     contact_impacts as impacts,
     contact_slope as slope,
+    contact_toss as toss,
     contact_tyre as tyre,
 )
 from .study import Study
@@ -26,6 +27,8 @@ CASES = (
     ("bristles (V19)", tyre.run_bristles),
     ("wheel (V20)", tyre.run_vehicle),
     ("box on a slope", slope.run_slope),
+    ("tossed cubes (GRAD-2)", toss.run_toss),
+    ("time of impact", toss.run_ball),
 )
 STAGES = len(CASES)
 
