@@ -30,7 +30,9 @@ STEPS = (1e-3, 3e-4, 1e-4)  # s, of Euler's method
 def cube() -> djdyn.System:
     """0.37 kg, 10 cm wide, over the ground; `push` is added to its velocity along x."""
     box = Box([0.1, 0.1, 0.1])
-    body = djdyn.Body("cube", "world", djdyn.Free(), **box.inertia(370.0))
+    solid = box.inertia(370.0)
+    I_BC = solid["I_BC"]
+    body = djdyn.Body("cube", "world", djdyn.Free(), solid["mass"], I_BC=I_BC)
     law = HuntCrossley(3e4, dissipation(0.6, 1.0), 1.0, width=1e-3)
     grip = Coulomb(0.3, width=1e-2)
     part = Contact("cube", box, "world", HalfSpace(), law, grip)
