@@ -7,7 +7,7 @@ from .dynamics import (
     mass_matrix as mass_matrix,
 )
 from .export import export_c as export_c
-from .gradients import check_gradient as check_gradient
+from .gradients import check_gradient as check_gradient, gradient as gradient
 from .io import (
     dh_initial_q as dh_initial_q,
     from_dh as from_dh,

@@ -43,6 +43,7 @@ BENCHMARKS = {
     "scaling": "experiments.benchmarks.scaling",
     "gpu": "experiments.benchmarks.gpu",
     "cable": "experiments.benchmarks.cable",
+    "contact": "experiments.benchmarks.contact",
     "hydraulic-boom": "experiments.benchmarks.hydraulic_boom",
     "titan4": "experiments.benchmarks.titan4",
 }

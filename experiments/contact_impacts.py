@@ -46,7 +46,7 @@ def run_restitution(study: Study) -> None:
     asked = np.array([0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 0.98])
     D = np.asarray(dissipation(asked, SPEED))
     rows, worst = [], 0.0
-    for n in (1.0, 1.5, 2.0):
+    for n in (1.0,) if study.quick else (1.0, 1.5, 2.0):
         law = HuntCrossley(10.0 ** (3 + 2 * n), 0.0, n, width=1e-8)
         found = rebound(ball(law, gravity=(0, 0, 0)), 0.2, "dissipation", D)
         worst = max(worst, np.abs(found - asked).max())

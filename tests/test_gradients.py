@@ -71,3 +71,36 @@ def test_slopes_stand_beside_the_names_of_their_parameters(pendulum):
     slopes = dict(zip(check.paths, check.reverse, strict=True))
     assert jnp.allclose(slopes["torque[0]"], 3.0)
     assert jnp.allclose(slopes["gravity_W[2]"], 5.0)
+
+
+def bent(system, simulate):
+    del simulate
+    x = system.inputs["torque"]
+    return 3 * x[0] ** 2 - 5 * x[1] + 2 * x[0] * x[1]
+
+
+def test_a_mean_slope_is_exact_where_the_loss_is_quadratic(pendulum):
+    system = djdyn.put(pendulum, {"torque": [2.0, 0.0]})
+    exact = djdyn.gradient(bent, system, ["torque"])
+    mean = djdyn.gradient(bent, system, ["torque"], spread=0.3, samples=8)
+    assert jnp.allclose(exact.gradient["torque"], jnp.array([12.0, -1.0]))
+    assert jnp.allclose(mean.gradient["torque"], jnp.array([12.0, -1.0]))
+    assert jnp.all(mean.error["torque"] < 1e-12)
+
+
+def test_a_mean_slope_of_a_jump(pendulum):
+    """Of a step at zero it is the height of a normal density."""
+    step = lambda system, _: jnp.where(system.inputs["torque"][0] > 0, 1.0, 0.0)
+    free = ["torque[0]"]
+    found = djdyn.gradient(step, pendulum, free, spread=0.5, samples=4000)
+    known = 1 / (0.5 * jnp.sqrt(2 * jnp.pi))
+    assert djdyn.gradient(step, pendulum, free).gradient["torque[0]"] == 0
+    assert jnp.abs(found.gradient["torque[0]"] - known) < 4 * found.error["torque[0]"]
+    assert found.error["torque[0]"] < 0.02
+
+
+def test_a_mean_slope_needs_samples(pendulum):
+    with pytest.raises(ValueError, match="2 free numbers need more than 2 samples"):
+        djdyn.gradient(bent, pendulum, ["torque"], spread=0.1, samples=2)
+    with pytest.raises(ValueError, match="spread must not be negative"):
+        djdyn.gradient(bent, pendulum, ["torque"], spread=-0.1)

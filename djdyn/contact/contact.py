@@ -43,6 +43,17 @@ class Contact(AbstractPassivePart):
     turn_width: Scalar = eqx.field(converter=si("rad/s", above=0.0), default=1e-3)
     pull: str = eqx.field(static=True, default="")
 
+    def __check_init__(self):
+        for name, kind, what in (
+            ("shape", AbstractSolid, "solid"),
+            ("surface", AbstractShape, "shape"),
+            ("normal", AbstractNormalLaw, "law of the normal force"),
+            ("friction", AbstractSurfaceFriction | None, "law of friction"),
+        ):
+            given = getattr(self, name)
+            if not isinstance(given, kind):
+                raise ValueError(f"{name} is a {what}, not a {type(given).__name__}")
+
     def initial_state(self) -> dict[str, Array]:
         friction = self.friction
         if friction is None or not friction.bristles:

@@ -133,8 +133,10 @@ def margins(A: Solid, B: Solid, n: Float[Array, "axes 3"]) -> Float[Array, " axe
     return jnp.max(n @ B.points.T, 1) - jnp.min(n @ A.points.T, 1)
 
 
-def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Array]:
-    """Depth, normal and middle of the overlap, and whether edges meet edges."""
+def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Scalar]:
+    """Depth, normal and middle of the overlap, and how far the ends of two edges are
+    from where they cross; below zero where edges do not meet.
+    """
     n = axes(A, B)
     square = jnp.sum(n * n, 1)
     deep = jnp.where(square > 0.5, margins(A, B, n), jnp.inf)
@@ -152,12 +154,30 @@ def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Array]:
     middle = jnp.where(of_a, b - depth / 2 * normal, a + depth / 2 * normal)
     pairs = max(len(A.edges) * len(B.edges), 1)
     pair = (best - faces) % pairs
+    room = -norm(A.points[0] - A.points[-1])  # far: edges have no part in it
     if len(A.edges) and len(B.edges):
         e, f = A.edges[pair // len(B.edges)], B.edges[pair % len(B.edges)]
         u = cross(e, f)
         along = (b - a) @ cross(f, u) / jnp.maximum(u @ u, 1e-300)
-        middle = jnp.where(of_b, middle, a + along * e + depth / 2 * normal)
-    return depth, normal, middle, ~of_b
+        at = a + along * e
+        middle = jnp.where(of_b, middle, at + depth / 2 * normal)
+        ends = jnp.minimum(
+            _to_ends(A.points, a, e, along),
+            _to_ends(B.points, b, f, (at + depth * normal - b) @ f),
+        )
+        room = jnp.where(of_b, room, ends)
+    return depth, normal, middle, room
+
+
+def _to_ends(points: Points, corner: Vec3, e: Vec3, s: Scalar) -> Scalar:
+    """From `s` along the edge through a corner to its nearer end, inwards."""
+    away = points - corner[None]
+    along = away @ e
+    off = jnp.sum((away - along[:, None] * e[None]) ** 2, 1)
+    on = off < 1e-12 * jnp.max(jnp.sum(away**2, 1))
+    low = jnp.min(jnp.where(on, along, 0.0))
+    high = jnp.max(jnp.where(on, along, 0.0))
+    return jnp.minimum(s - low, high - s)
 
 
 def apart(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._smooth import Field, ramp, ramp_area, step
+from .._smooth import Field, ramp, ramp_area, step, step_area
 from .._types import Scalar, known
 from .._units import check_values, si
 
@@ -58,7 +58,8 @@ class HuntCrossley(AbstractNormalLaw):
     r"""$F = k\,\delta^n\,(1 + D\dot\delta)$, at least zero (Hunt and Crossley,
     *Coefficient of restitution interpreted as damping in vibroimpact*, 1975).
 
-    Hertz' law without dissipation. `width` rounds the touch where $n = 1$.
+    Hertz' law without dissipation. Within `width` of the touch the depth is rounded
+    twice smoothly, so that the force has no kink there.
     """
 
     stiffness: Scalar = eqx.field(converter=si("N/m^n", above=0.0))
@@ -67,12 +68,13 @@ class HuntCrossley(AbstractNormalLaw):
     width: Scalar = eqx.field(converter=si("m", above=0.0), default=1e-9)
 
     def energy(self, depth: Scalar) -> Scalar:
-        n = self.exponent
-        return self.stiffness * ramp(depth, self.width) ** (n + 1) / (n + 1)
+        n, w = self.exponent, self.width
+        return self.stiffness * step_area(depth + w, 2 * w) ** (n + 1) / (n + 1)
 
     def force(self, depth: Scalar, rate: Scalar) -> Scalar:
-        slope = jnp.clip((depth / self.width + 1) / 2, 0.0, 1.0)
-        spring = self.stiffness * slope * ramp(depth, self.width) ** self.exponent
+        w = self.width
+        slope, deep = step(depth + w, 2 * w), step_area(depth + w, 2 * w)
+        spring = self.stiffness * slope * deep**self.exponent
         return spring * jnp.maximum(1 + self.dissipation * rate, 0.0)
 
 

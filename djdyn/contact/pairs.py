@@ -31,16 +31,16 @@ def touches(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Touch
 def corners(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
     """Corners of each in the other; and where an edge crosses an edge.
 
-    A face that lies on a face has several of them, so that boxes stand.
+    A face that lies on a face has several of them, so that boxes stand. Where an edge
+    ends its crossing gives way to a corner.
     """
     a, b = Solid.of(A, X_WA), Solid.of(B, X_WB)
     n, depth = _in_faces(a, b)
     m, low = _in_faces(b, a)
     first = Touch(a.points + depth[:, None] / 2 * n, n, depth)
     second = Touch(b.points + low[:, None] / 2 * m, -m, low)
-    deep, normal, middle, edges = deepest(a, b)
-    deep = jnp.where(edges, deep, -jnp.abs(deep))
-    third = Touch(middle[None], normal[None], deep[None])
+    deep, normal, middle, room = deepest(a, b)
+    third = Touch(middle[None], normal[None], jnp.minimum(deep, room)[None])
     join = lambda *x: jnp.concatenate(x)
     return Touch(
         join(first.p, second.p, third.p),

@@ -157,7 +157,8 @@ class VolumeContact(AbstractPassivePart):
         area = norm(now.area)
         thick = now.volume / jnp.where(area > 0, area, 1.0)
         total = K * now.volume + C * grows.volume
-        touching = jnp.where(total > 0, step(thick, self.width), 0.0)
+        eased = step(thick, self.width)
+        touching = jnp.where(total > 0, eased, 0.0)
         pressing = total * touching
         point = Touch(now.centroid[None], n[None], now.volume[None])
         velocity, turning = relative(world, self.on, self.against, point)
@@ -166,7 +167,7 @@ class VolumeContact(AbstractPassivePart):
         moves = grows.centroid - V[3:] - cross(V[:3], now.centroid - p)
         tau = touching * C * now.volume * cross(moves, n)
         slide = v - (v @ n) * n
-        f, rate, storing = pressing * n, {}, -K * now.volume * (v @ n)
+        f, rate, storing = pressing * n, {}, -eased * K * now.volume * (v @ n)
         if self.friction is not None:
             bent = state.get("bristles", jnp.zeros(0))
             bent = bent - (bent @ n) * n if self.friction.bristles else bent

@@ -16,7 +16,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import cable, fluid, hydraulics, joints, parts, sea, timefunctions
+from .. import cable, contact, fluid, hydraulics, joints, parts, sea, timefunctions
 from .._units import converter_of
 from ..mechanism import Body, Frame, Mechanism
 from ..simulate import simulate
@@ -54,6 +54,8 @@ PARTS: tuple[type, ...] = (
     cable.Cable,
     cable.Sheave,
     hydraulics.Circuit,
+    contact.Contact,
+    contact.VolumeContact,
 )
 FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
     f.__name__: f
@@ -106,6 +108,25 @@ INNER = FUNCTIONS | {  # what stands inside of a part
         hydraulics.Stribeck,
         hydraulics.Efficiency,
         hydraulics.LuGre,
+    )
+}
+TOUCHING = {  # what stands inside of a contact
+    kind.__name__: kind
+    for kind in (
+        contact.Sphere,
+        contact.Capsule,
+        contact.Cylinder,
+        contact.Box,
+        contact.Polyhedron,
+        contact.HalfSpace,
+        contact.HeightField,
+        contact.KelvinVoigt,
+        contact.HuntCrossley,
+        contact.Coulomb,
+        contact.Stribeck,
+        contact.Karnopp,
+        contact.LuGre,
+        contact.Bed,
     )
 }
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -188,15 +209,16 @@ class _Place:
         self.keys_of(table, fields, required)
         declared = getattr(kind, "__dataclass_fields__", {})
         numbers = {name for name, f in declared.items() if converter_of(f)}
-        values = {}
+        touching = kind in (contact.Contact, contact.VolumeContact)
+        inner, values = TOUCHING if touching else INNER, {}
         for key, value in table.items():
             if isinstance(value, Mapping) and key == "parts":
                 items = value.items()
-                value = {k: (self / key / k).choose(INNER, x) for k, x in items}
+                value = {k: (self / key / k).choose(inner, x) for k, x in items}
             elif isinstance(value, Mapping):
-                value = (self / key).choose(INNER, value)
+                value = (self / key).choose(inner, value)
             elif isinstance(value, list) and any(isinstance(x, Mapping) for x in value):
-                value = tuple((self / key).choose(INNER, x) for x in value)
+                value = tuple((self / key).choose(inner, x) for x in value)
             elif key in numbers:
                 value = (self / key).numbers(value)
             values[key] = value

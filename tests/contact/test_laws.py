@@ -134,20 +134,18 @@ LAWS = {
 }
 
 
+def rough(size: list[float], width: float, law) -> djdyn.System:
+    """A box of 1 kg that slides, rolls and spins on a plane."""
+    normal = HuntCrossley(2e4, 0.3, 1.0, width=width)
+    arms = {"rolling": 1e-3, "spinning": 2e-3}
+    part = Contact("b", Box(size), "world", HalfSpace(), normal, law, **arms)
+    return over_a_plane(part, 1.0, 0.005)
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_the_books_of_a_tumbling_box(name):
     """Bounces, slides, rolls and spins, and loses energy only where it is booked."""
-    part = Contact(
-        "b",
-        Box([0.2, 0.15, 0.1]),
-        "world",
-        HalfSpace(),
-        HuntCrossley(2e4, 0.3, 1.0, width=1e-4),
-        LAWS[name],
-        rolling=1e-3,
-        spinning=2e-3,
-    )
-    system = over_a_plane(part, 1.0, 0.005)
+    system = rough([0.2, 0.15, 0.1], 1e-4, LAWS[name])
     y = at(system, 0.2, (0.8, 0.3, 0.0), (2.0, -3.0, 1.0))
     run = djdyn.simulate(
         system, 0.5, y, ledger=True, saveat=51, rtol=1e-8, atol=1e-10, max_steps=65536
@@ -180,17 +178,7 @@ def test_a_box_stays_on_a_slope(name):
 
 def test_gradients_where_things_begin():
     """At touch, at rest, at zero sliding, at the edge of slip; in both modes."""
-    part = Contact(
-        "b",
-        Box([0.2, 0.2, 0.2]),
-        "world",
-        HalfSpace(),
-        HuntCrossley(2e4, 0.3, 1.0, width=1e-3),
-        LAWS["lugre"],
-        rolling=1e-3,
-        spinning=1e-3,
-    )
-    system = over_a_plane(part, 1.0, 0.005)
+    system = rough([0.2, 0.2, 0.2], 1e-3, LAWS["lugre"])
     paths = [k for k in djdyn.parameters(system) if k.startswith("c.")]
     paths = [k for k in paths if "width" not in k and "full" not in k]
     table = {k: djdyn.get(system, k) for k in paths}

@@ -8,6 +8,7 @@ import pytest
 
 import djdyn
 from experiments.benchmarks import (
+    contact,
     descriptions,
     engines,
     gradient,
@@ -154,3 +155,14 @@ def test_gradient_metrics(study, monkeypatch):
 def test_operations_grow_with_bodies():
     few, many = (roofline.operations(chain(n)) for n in (2, 4))
     assert few < many < 4 * few
+
+
+def test_contact_metrics(tmp_path, monkeypatch):
+    monkeypatch.setattr(race, "SAMPLE", 0.0001)
+    options = {**contact.OPTIONS, "rounds": 1}
+    run = Study("t", "", tmp_path, stages=2, quick=True, options=options)
+    contact.run(run)
+    assert run.metrics["contact.batch64.rate"] > 0
+    pytest.importorskip("mujoco")
+    assert run.metrics["contact.height_gap"] < 0.05
+    assert run.metrics["contact.batch64.vs_mujoco.by_time"] > 0

@@ -263,3 +263,43 @@ def test_a_circuit_in_a_file(tmp_path):
     bad = CIRCUIT.replace('a = "A"', 'a = "Z"', 1)
     with pytest.raises(ScenarioError, match=r"part.oil: port 'a' of 'valve' is conn"):
         read_scenario(written(tmp_path, bad))
+
+
+CUBE = """
+[simulation]
+t1 = 0.5
+[[body]]
+name = "cube"
+joint = { type = "free" }
+mass = 0.37
+inertia = [8e-4, 8e-4, 8e-4]
+[part.floor]
+type = "Contact"
+on = "cube"
+shape = { type = "Box", size = [0.1, 0.1, 0.1] }
+against = "world"
+surface = { type = "HalfSpace" }
+normal = { type = "HuntCrossley", stiffness = 1e4, dissipation = 0.5, exponent = 1.0 }
+friction = { type = "LuGre", mu = 0.3, mu_static = 0.4, stiffness = 4000.0 }
+"""
+
+
+def test_contact_is_data(tmp_path):
+    found = read_scenario(written(tmp_path, CUBE))
+    assert djdyn.get(found.system, "floor.friction.mu_static") == 0.4
+    assert found.initial_state.parts["floor"]["bristles"].shape == (8, 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"LuGre"', '"Newton"', r"floor.friction.type: unknown type 'Newton'; .*LuGre"),
+        ('"HuntCrossley"', '"Hook"', r"floor.normal.type: unknown type 'Hook'"),
+        ("stiffness = 1e4", "stiffness = -1", r"normal: .*stiffness must be above 0"),
+        ('"Box", size = [0.1, 0.1, 0.1]', '"HalfSpace"', r"shape( is a solid|.)"),
+        ('against = "world"', 'against = "moon"', r"unknown frame 'moon'"),
+    ],
+)
+def test_what_is_wrong_with_a_contact_is_named(tmp_path, old, new, said):
+    with pytest.raises(ScenarioError, match=said):
+        read_scenario(written(tmp_path, CUBE.replace(old, new)))

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,28 +19,31 @@ def ends(problem: Problem, batch: int, steps: int):
     if problem.text is None:
         return None
     mujoco: Any = importlib.import_module("mujoco")
-    rollout: Any = importlib.import_module("mujoco.rollout")
     model = mujoco.MjModel.from_xml_string(problem.text)
+    start = np.concatenate(problem.starts(batch), 1)
+    control = np.tile(problem.torques, (batch, steps, 1))
+    call = threaded(model, start, steps, control)
+    return lambda: call()[:, : model.nq]
+
+
+def threaded(
+    model: Any, start: np.ndarray, steps: int, control: np.ndarray | None = None
+) -> Callable[[], np.ndarray]:
+    """A rollout of many lanes on all cores, which returns their last states."""
+    mujoco: Any = importlib.import_module("mujoco")
+    rollout: Any = importlib.import_module("mujoco.rollout")
+    batch = len(start)
     threads = (os.cpu_count() or 1) if batch > 1 else 0
     datas = [mujoco.MjData(model) for _ in range(max(1, threads))]
-    q, v = problem.starts(batch)
-    start = np.concatenate([np.zeros((batch, 1)), q, v], 1)  # time first
-    control = np.tile(problem.torques, (batch, steps, 1))
+    begin = np.concatenate([np.zeros((batch, 1)), start], 1)  # time first
     # All that it would otherwise allocate, copy or check at each call.
-    state = np.empty((batch, steps, start.shape[1]))
+    state = np.empty((batch, steps, begin.shape[1]))
     pool, models = rollout.Rollout(nthread=threads), [model] * batch
 
     def call() -> np.ndarray:
-        pool.rollout(
-            models,
-            datas,
-            start,
-            control,
-            skip_checks=True,
-            nstep=steps,
-            state=state,
-        )
-        return state[:, -1, 1 : 1 + model.nq]
+        how = {"skip_checks": True, "nstep": steps, "state": state}
+        pool.rollout(models, datas, begin, control, **how)
+        return state[:, -1, 1:]
 
     return call
 
