@@ -5,10 +5,10 @@ $p = |\lambda|$, by which friction goes, and so are the constraints' residuals,
 
 $$r = b + A\lambda + B p .$$
 
-With unknowns $x$, two-sided constraints have $\lambda = x$ and $r = 0$. One-sided ones
-have $\lambda = \max(x, 0)$ and $r = d\,\max(-x, 0)$ with the diagonal $d$ of $A + B$, so
-that one alone has $x = -b/d$. Newton's method solves this small system; its steps are
-differentiated.
+With unknowns $x$, two-sided constraints have $\lambda = x$ and $r = 0$. One-sided
+ones have $\lambda = \max(x, 0)$ and $r = d\max(-x, 0)$, where $d$ is the diagonal of
+$A + B$, so that one alone has $x = -b/d$. Newton's method solves this small system;
+its steps are differentiated.
 """
 
 from collections.abc import Mapping

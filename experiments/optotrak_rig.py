@@ -20,7 +20,7 @@ from . import tables
 
 
 G = 9.81  # m/s^2; not stated
-INERTIA = {  # kg m^2, about the mass centre; products are integrals, so they are negated
+INERTIA = {  # kg m^2, about the mass centre: xx, yy, zz; xy, xz, yz
     "tables": ((7.08e-5, 1.45e-3, 1.43e-3), (1.88e-7, -2.34e-5, -2.82e-6)),
     "as printed": ((7.1e-5, 1.4e-3, 1.4e-3), (-1.9e-7, 2.3e-5, 2.8e-6)),
 }
@@ -84,14 +84,14 @@ def build(
     *,
     viscous: float = 0.0,
     mu: float | None = None,
-    spring_mass: float | None = None,
+    spring_mass: float = 0.0,
     damping: float | None = None,
     inertia: str = "tables",
 ) -> djdyn.System:
     """The machine; its numbers go by path.
 
     `contact.coulomb`, `contact.turning`, `contact.viscous`, `spring_E.stiffness` to
-    `spring_J.stiffness` (also `rest_length` and, where given, `mass`), `rod.mass`,
+    `spring_J.stiffness` (also `rest_length` and `mass`), `rod.mass`,
     `rod.p_BC` (the mass centre) and `rod.I_BC`, `marker_1.X_BF.p` to `marker_4.X_BF.p`.
     The pose to start from is `initial_state(q={"rod": POSES[...]})`.
 

@@ -58,8 +58,8 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
     so that errors of $g$ die out with the rate $\omega$. One-sided (the default) it
     only pushes: a body lifts off where the force would pull, and lands without a
     bounce, braked over the last $2|\dot g|/\omega$ of its way. The system books
-    what that and friction take from it. Friction is Coulomb's, $\mu\lambda$ against sliding, creeping below the speed
-    `width`.
+    what that and friction take from it. Friction is Coulomb's, $\mu\lambda$ against
+    sliding, creeping below the speed `width`.
 
     The shapes' gap must have second derivatives: points, balls and corners on planes,
     terrain and bowls.

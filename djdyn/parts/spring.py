@@ -29,8 +29,8 @@ class SpringDamper(AbstractPassivePart):
     $$f = -\bigl(k\,x^n + c\,\dot\ell\bigr)\,e,$$
 
     $n$ odd. At zero length there is no direction: only a spring of no rest length pulls
-    smoothly through it. `rest_length` is where the line of force over length meets zero,
-    which for a spring wound with tension is less than its own length.
+    smoothly through it. `rest_length` is the length of no force, by extrapolation: of a
+    spring wound with tension it is less than its own.
 
     Of a spring's `mass` a third moves with the head, as if its tail stood still.
     """
