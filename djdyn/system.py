@@ -293,16 +293,16 @@ class System(eqx.Module):
             for inertia in response.inertias:
                 more = inertia.matrices(world)
                 carried = more if carried is None else carried + more
-        laden, held = _laden(world, carried), None
+        laden, holding = _laden(world, carried), None
         v_dot = dynamics.forward(laden, tau, F_WB)
         signals = board.everything()
         if any(response.constraints for response in responses.values()):
             wanted = {name: r.constraints for name, r in responses.items()}
-            v_dot, held, sizes = constrained(laden, v_dot, F_WB, wanted)
-            F_WB = F_WB + held
+            v_dot, holding, sizes = constrained(laden, v_dot, F_WB, wanted)
+            F_WB = F_WB + holding
             signals |= {f"{name}.pressing": size for name, size in sizes.items()}
         return Instant(
-            self, y, world, responses, signals, tau, F_WB, v_dot, carried, held
+            self, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
         )
 
     def derivative(

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
+from jaxtyping import Array, Float
 
 import djdyn
 
@@ -37,6 +38,9 @@ class Trial(eqx.Module):
     """The machine with its free numbers put in, seen as the numbers measured."""
 
     system: djdyn.System
+    still: Float[
+        Array, "2"
+    ]  # mm, y at rest without the springs' mass, and by the guess
     pose: str = eqx.field(static=True, default=START)
 
     def values(self, log: jax.Array) -> dict[str, jax.Array]:
@@ -52,8 +56,19 @@ class Trial(eqx.Module):
         run = release(self.system, self.pose, lanes, **how)
         world = lambda q: djdyn.look(self.system.mechanism, q).pose("marker_1").p[1]
         times, heights = peaks(run.t, 1e3 * jax.vmap(world)(run.y.q[0]), 9)
-        still = 1e3 * world(rest(djdyn.put(self.system, values)).q)
+        light, heavy = self.still
+        still = light + (heavy - light) * jnp.exp(log[2])
         return jnp.stack([times[0], times[8], heights[4], heights[6], still])
+
+
+def resting(system: djdyn.System) -> jax.Array:
+    """Of marker 1 y at rest, mm: with springs of no mass, and of the guess."""
+    found = []
+    for mass in (0.0, SPRING_MASS):
+        masses = {f"spring_{row['spring']}.mass": mass for row in SPRINGS}
+        q = rest(djdyn.put(system, masses)).q
+        found.append(1e3 * djdyn.look(system.mechanism, q).pose("marker_1").p[1])
+    return jnp.stack(found)
 
 
 def residuals(log: jax.Array, trial: Trial) -> jax.Array:
@@ -82,7 +97,8 @@ def fit(trial: Trial) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
 
 def run_measured(study: Study) -> None:
     """Three numbers from five, and from priors."""
-    trial = Trial(study.customise(build(**TWIN)))
+    system = study.customise(build(**TWIN))
+    trial = Trial(system, resting(system))
     log, r, J, steps = map(np.asarray, fit(trial))
     n, values = len(MEASURED), np.asarray(GUESS) * np.exp(log)
     seen = np.asarray(MIDDLE) + r[:n] * np.asarray(SIGMA)

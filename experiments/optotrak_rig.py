@@ -25,7 +25,11 @@ INERTIA = {  # kg m^2, about the mass centre: xx, yy, zz; xy, xz, yz
     "as printed": ((7.1e-5, 1.4e-3, 1.4e-3), (-1.9e-7, 2.3e-5, 2.8e-6)),
 }
 SPRING_MASS = 4.37e-3  # kg of each; not stated, implied by a frequency that is
-TWIN = {"coulomb": 0.09226, "turning": 0.0014449, "spring_mass": SPRING_MASS}
+TWIN: dict[str, Any] = {
+    "coulomb": 0.09226,
+    "turning": 0.0014449,
+    "spring_mass": SPRING_MASS,
+}
 CONSTANTS = {
     row["name"]: float(row["value"]) for row in tables.read("optotrak_constants.csv")
 }

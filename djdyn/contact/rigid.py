@@ -104,17 +104,18 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
         velocity, _ = relative(world, self.on, self.against, touch)
         g, g_dot, g_ddot = self.gaps(world)
         rest = g_ddot + 2 * self.rate * g_dot + self.rate**2 * g
-        names = [world.mechanism.frame(k).body for k in (self.on, self.against)]
+        on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
         found = []
         for p, n, v, r in zip(touch.p, touch.n, velocity, rest, strict=True):
             still = jnp.zeros_like(n)
-            push, drag = Load(*names, p, n, still), None
+            push, drag = Load(on, against, p, n, still), None
             if self.mu is not None:
                 slide = v - (n @ v) * n
                 grip = -self.mu * slide / magnitude(norm(slide), self.width)
-                drag = Load(*names, p, grip, still)
+                drag = Load(on, against, p, grip, still)
             slope = dynamics.along_joints(world, push.wrenches(world))
-            found.append(Apart(push, drag, self.slack, slope, r, self.one_sided))
+            how = {"slack": self.slack, "one_sided": self.one_sided}
+            found.append(Apart(load=push, drag=drag, slope=slope, rest=r, **how))
         outputs = {"gap": jnp.min(g)}
         return Response(state, (), outputs, constraints=tuple(found))
 

@@ -103,7 +103,9 @@ class PointContactFriction(AbstractPassivePart):
         drag = Load(on, against, p, self.mu * against_slip, still)
         n_B = n @ world.pose(on).R
         nothing = Load(on, against, p, still, still)  # the joint itself holds
-        press = JointPress(nothing, drag, self.slack, self.joint, n_B)
+        press = JointPress(
+            load=nothing, drag=drag, slack=self.slack, joint=self.joint, normal_B=n_B
+        )
         return Response(state, (load,), outputs, constraints=(press,))
 
     def energy(self, state: Any, world: World) -> Scalar:
