@@ -14,17 +14,20 @@ from .study import Study
 
 
 TITLE = "Optotrak: a ball in a bowl, from equations to friction"
-CASES = (
-    ("planar joint (V1)", planar.run_planar),
-    ("Lagrangian (V15)", planar.run_lagrange),
+QUICK = (
     ("equilibrium (V2)", rest.run_rest),
-    ("settling (V3)", rest.run_settling),
     ("modes (V7, V13)", rest.run_modes),
     ("no friction (V9)", trial.run_frictionless),
     ("friction (V8)", trial.run_friction),
+)
+SLOW = (
+    ("planar joint (V1)", planar.run_planar),
+    ("Lagrangian (V15)", planar.run_lagrange),
+    ("settling (V3)", rest.run_settling),
+    ("friction by normal force", trial.run_pressed),
     ("identified from stated numbers", fit.run_measured),
 )
-STAGES = len(CASES)
+STAGES = len(QUICK) + len(SLOW)
 
 
 def run(study: Study) -> None:
@@ -36,6 +39,8 @@ def run(study: Study) -> None:
         "program. Derived are numbers that others worked out again from its constants, "
         "and synthetic are time series so made: neither was measured."
     )
-    for name, part in CASES:
+    cases = QUICK if study.quick else (*QUICK, *SLOW)
+    study.progress.update(study.task, total=len(cases))
+    for name, part in cases:
         with study.stage(name):
             part(study)

@@ -54,11 +54,18 @@ def modes(system: djdyn.System) -> dict[str, np.ndarray]:
     }
 
 
+@eqx.filter_jit
+def _at_rest(system: djdyn.System, y: djdyn.State) -> tuple[Any, Any, Any]:
+    now = system.at(0.0, y)
+    return now.reaction("rod"), now.energy(), markers(now)
+
+
 def run_rest(study: Study) -> None:
     """V2: from nothing fitted."""
     system = study.customise(build())
     y = rest(system)
-    now, q = eqx.filter_jit(system.at)(0.0, y), np.asarray(y.q)
+    reaction, energy, places = _at_rest(system, y)
+    q = np.asarray(y.q)
     rows, stem = [], "optotrak.equilibrium"
     for name, row, within, said in (
         ("max_error_deg", "equilibrium_exact", 1e-3, "derived"),
@@ -74,8 +81,7 @@ def run_rest(study: Study) -> None:
         ("origin", *(f"x{i}" for i in range(1, 6))),
         rows,
     )
-    carried = np.linalg.norm(now.reaction("rod")[3:])
-    y1 = float(markers(now)[0, 1])
+    carried, y1 = np.linalg.norm(reaction[3:]), places[0, 1]
     for name, value, reference, within, unit, note in (
         (
             "normal_force",
@@ -85,7 +91,7 @@ def run_rest(study: Study) -> None:
             "N",
             "derived; the weight is 1.7217 N",
         ),
-        ("energy", now.energy(), 1.7980244, 1e-7, "J", "derived"),
+        ("energy", energy, 1.7980244, 1e-7, "J", "derived"),
         (
             "marker1_y",
             y1,

@@ -12,7 +12,7 @@ from experiments.study import Study
 @pytest.mark.slow
 @pytest.mark.validation
 def test_every_number_is_inside_its_tolerance(tmp_path):
-    run = Study(optotrak.TITLE, "", tmp_path, stages=optotrak.STAGES, quick=True)
+    run = Study(optotrak.TITLE, "", tmp_path, stages=optotrak.STAGES)
     optotrak.run(run)
     run.finish()
     assert [c.quantity for c in run.checks if c.passed is False] == []
