@@ -52,6 +52,12 @@ from .part import (
     Load as Load,
     Response as Response,
 )
+from .point_contact import (
+    HollowCircle as HollowCircle,
+    HollowSphere as HollowSphere,
+    PlanarPointContact as PlanarPointContact,
+    PointContact as PointContact,
+)
 from .port import Port as Port, PortState as PortState
 from .rollout import rollout as rollout
 from .simulate import SimulationError as SimulationError, simulate as simulate

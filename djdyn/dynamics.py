@@ -176,6 +176,11 @@ def _check_size(world: World, name: str, x: Array) -> None:
         )
 
 
+def response(world: World, force: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    """What forces along the joints add to the accelerations."""
+    return _solve_mass(world, force, _default(world))
+
+
 def mass_solver(world: World) -> Callable[[Array], Array]:
     """Solves with the mass matrix, by the way that suits the mechanism."""
     return _mass_solver(world, _default(world))

@@ -275,14 +275,19 @@ def drift(joint: AbstractJoint, q: Q, v: V) -> Vec6:
     return v @ S_dot
 
 
+def body_twist(X: Pose, X_dot: Pose) -> Vec6:
+    """The twist of a frame, in its own axes, from its pose and the pose's rate."""
+    W = X.R.T @ X_dot.R
+    w = 0.5 * jnp.stack([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
+    return jnp.concatenate([w, X.R.T @ X_dot.p])
+
+
 def prescribed_motion(joint: Prescribed, t: Scalar) -> tuple[Pose, Vec6, Vec6]:
     """Pose, twist in M's axes at M, and the rate of the twist's components."""
 
     def pose_and_twist(t: Scalar) -> tuple[Pose, Vec6]:
         X, X_dot = jax.jvp(joint.motion, (t,), (jnp.ones_like(t),))
-        W = X.R.T @ X_dot.R
-        w = 0.5 * jnp.stack([W[2, 1] - W[1, 2], W[0, 2] - W[2, 0], W[1, 0] - W[0, 1]])
-        return X, jnp.concatenate([w, X.R.T @ X_dot.p])
+        return X, body_twist(X, X_dot)
 
     (X, twist), (_, rate) = jax.jvp(pose_and_twist, (t,), (jnp.ones_like(t),))
     return X, twist, rate

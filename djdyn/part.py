@@ -114,6 +114,31 @@ class Inertia(eqx.Module):
         return jnp.sum(F * world.V_WB)
 
 
+class AbstractConstraint(eqx.Module):
+    r"""A force of unknown size $\lambda$, and an equation for it.
+
+    Its equation is affine in accelerations, wrenches and $\lambda$. One-sided, it holds
+    only where $\lambda > 0$; elsewhere the residual is positive. `slack` is the size
+    below which the one passes into the other. Friction is a load per unit of
+    $|\lambda|$.
+    """
+
+    load: eqx.AbstractVar[Load]  # per unit of size
+    drag: eqx.AbstractVar[Load | None]  # per unit of its magnitude
+    one_sided: eqx.AbstractVar[bool]
+    slack: eqx.AbstractVar[Scalar]
+
+    @abc.abstractmethod
+    def residual(
+        self,
+        world: World,
+        v_dot: Float[Array, " nv"],
+        F_WB: Float[Array, "bodies 6"],
+        size: Scalar,
+    ) -> Scalar:
+        """Zero where the constraint is met; rises with `size`."""
+
+
 @runtime_checkable
 class ChecksStart(Protocol):
     """A part that cannot start from everywhere."""
@@ -129,6 +154,7 @@ class Response(eqx.Module):
     loads: tuple[Load | JointLoad, ...] = ()
     outputs: dict[str, Array] = eqx.field(default_factory=dict)
     inertias: tuple[Inertia, ...] = ()
+    constraints: tuple[AbstractConstraint, ...] = ()
 
 
 class AbstractPart(eqx.Module):

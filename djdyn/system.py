@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from . import dynamics
 from ._types import Numbers, Scalar, Vec6
+from .constraints import constrained
 from .joints import Prescribed
 from .kinematics import World, look
 from .mechanism import Mechanism
@@ -113,6 +114,7 @@ class Instant(eqx.Module):
     F_WB: Float[Array, "bodies 6"]
     v_dot: Float[Array, " nv"]
     carried_W: Float[Array, "bodies 6 6"] | None = None
+    held_W: Float[Array, "bodies 6"] | None = None  # of F_WB, what constraints exert
 
     @property
     def laden(self) -> World:
@@ -144,6 +146,12 @@ class Instant(eqx.Module):
         return dynamics.constraint_force(
             self.laden, self.v_dot, joint, directions, self.F_WB
         )
+
+    def constraint_loss(self) -> Scalar:
+        """What constraints take from the bodies they hold: friction, and landing."""
+        if self.held_W is None:
+            return jnp.zeros((), self.world.v.dtype)
+        return -jnp.sum(self.held_W * self.world.V_WB)
 
     def boundary_power(self) -> Scalar:
         """What the drives of the prescribed joints put in."""
@@ -285,9 +293,17 @@ class System(eqx.Module):
             for inertia in response.inertias:
                 more = inertia.matrices(world)
                 carried = more if carried is None else carried + more
-        v_dot = dynamics.forward(_laden(world, carried), tau, F_WB)
+        laden, holding = _laden(world, carried), None
+        v_dot = dynamics.forward(laden, tau, F_WB)
         signals = board.everything()
-        return Instant(self, y, world, responses, signals, tau, F_WB, v_dot, carried)
+        if any(response.constraints for response in responses.values()):
+            wanted = {name: r.constraints for name, r in responses.items()}
+            v_dot, holding, sizes = constrained(laden, v_dot, F_WB, wanted)
+            F_WB = F_WB + holding
+            signals |= {f"{name}.pressing": size for name, size in sizes.items()}
+        return Instant(
+            self, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
+        )
 
     def derivative(
         self,
@@ -315,7 +331,7 @@ class System(eqx.Module):
     ) -> tuple[Scalar, Scalar]:
         """Power drawn from outside, and power lost."""
         now = self.at(t, y, inputs, held)
-        power_in, power_loss = now.boundary_power(), jnp.zeros(())
+        power_in, power_loss = now.boundary_power(), now.constraint_loss()
         for name, part in self.parts.items():
             if name not in (held or {}):
                 arguments = (now.world.t, y.parts[name], now.world, now.signals)

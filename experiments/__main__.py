@@ -33,6 +33,7 @@ STUDIES = {
     "cube-toss": "experiments.cube_toss",
     "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
+    "optotrak": "experiments.optotrak",
     "titan4": "experiments.titan4",
     "winch": "experiments.winch",
 }

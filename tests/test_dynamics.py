@@ -19,6 +19,8 @@ from .gradients import quick_jit
 from .trees import (
     Cylindrical,
     Planar,
+    PlanarPointContact,
+    PointContact,
     Prismatic,
     Revolute,
     RollPitchYaw,
@@ -97,6 +99,7 @@ def all_ways(mechanism, q, v, v_dot, t):
     [
         (Cylindrical, RollPitchYaw, Universal, Revolute),
         (Spherical, Planar, Prismatic),
+        (PointContact, PlanarPointContact),
     ],
 )
 def test_lagrangian_gives_the_same_on_a_moving_base_with_added_mass(kinds):

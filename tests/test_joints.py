@@ -14,6 +14,8 @@ from .trees import (
     Fixed,
     Free,
     Planar,
+    PlanarPointContact,
+    PointContact,
     Prismatic,
     Revolute,
     RollPitchYaw,
@@ -23,7 +25,7 @@ from .trees import (
 )
 
 
-KINDS = (
+CENTRED = (
     Revolute,
     Prismatic,
     Cylindrical,
@@ -33,6 +35,7 @@ KINDS = (
     Planar,
     Free,
 )
+KINDS = (*CENTRED, PointContact, PlanarPointContact)
 T0 = jnp.zeros(())
 
 
@@ -74,7 +77,7 @@ def test_drift_is_the_twist_rate_at_constant_speeds(kind):
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [Fixed, *KINDS])
+@pytest.mark.parametrize("kind", [Fixed, *CENTRED])
 def test_undisplaced_joint_is_the_identity(kind):
     joint, _, _ = case(kind)
     X = joint.pose(joint.q0(), T0)

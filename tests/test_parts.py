@@ -47,6 +47,7 @@ def machine() -> djdyn.Mechanism:
 PARTS = {
     "line": SpringDamper("tip", "buoy", 50.0, 3.0, 0.7),
     "cubic spring": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, exponent=3),
+    "heavy spring": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, mass=0.3),
     "spring to world": SpringDamper("world", "tip", 50.0, 3.0, 0.2),
     "joint spring": JointSpring("arm", 20.0, 0.5, 0.1),
     "cubic joint spring": JointSpring("cart", 20.0, 0.5, 0.1, exponent=3),
@@ -96,8 +97,10 @@ def ledgers(system: djdyn.System, t, y):
 
         _, gained = jax.jvp(stored, (t, y), (jnp.ones(()), rate))
         arguments = (t, y.parts[name], now.world, now.signals)
-        loads = now.responses[name].loads
-        power = sum((load.power(now.world) for load in loads), start=jnp.zeros(()))
+        does = now.responses[name]
+        powers = [load.power(now.world) for load in does.loads]
+        powers += [mass.power(now.world, now.A_WB) for mass in does.inertias]
+        power = sum(powers, start=jnp.zeros(()))
         loss = part.power_loss(*arguments)
         books[name] = gained, part.power_in(*arguments) - loss - power, loss
     _, gained = jax.jvp(system.energy, (t, y), (jnp.ones(()), rate))

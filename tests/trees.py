@@ -20,6 +20,12 @@ from djdyn.joints import (
     Universal,
 )
 from djdyn.mechanism import Body, Mechanism
+from djdyn.point_contact import (
+    HollowCircle,
+    HollowSphere,
+    PlanarPointContact,
+    PointContact,
+)
 from djdyn.spatial import Pose
 
 
@@ -67,6 +73,10 @@ def random_joint(rng: np.random.Generator, kind: type[AbstractJoint]) -> Abstrac
     if kind is Universal:
         first = rng.normal(size=3)
         return Universal(first, np.cross(first, rng.normal(size=3)))
+    if kind is PointContact:
+        return PointContact(HollowSphere(rng.uniform(0.5, 1.0)), 0.2)
+    if kind is PlanarPointContact:
+        return PlanarPointContact(HollowCircle(rng.uniform(0.5, 1.0)), 0.2)
     return kind()
 
 
@@ -111,6 +121,8 @@ __all__ = [
     "Fixed",
     "Free",
     "Planar",
+    "PlanarPointContact",
+    "PointContact",
     "Prismatic",
     "Revolute",
     "RollPitchYaw",

@@ -19,9 +19,11 @@ from .normal import (
 )
 from .overlap import Overlap as Overlap, overlap as overlap
 from .pairs import touches as touches
+from .rigid import RigidContact as RigidContact
 from .shapes import (
     AbstractShape as AbstractShape,
     AbstractSolid as AbstractSolid,
+    Bowl as Bowl,
     Box as Box,
     Capsule as Capsule,
     Cylinder as Cylinder,

@@ -9,10 +9,11 @@ from .shapes import (
     AbstractPolyhedron,
     AbstractShape,
     AbstractSolid,
+    Bowl,
     HalfSpace,
     HeightField,
 )
-from .touch import Touch, on_plane, on_terrain
+from .touch import Touch, in_bowl, on_plane, on_terrain
 
 
 def touches(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Touch:
@@ -21,6 +22,8 @@ def touches(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Touch
         return on_plane(A, X_WA, X_WB)
     if isinstance(B, HeightField):
         return on_terrain(A, X_WA, B, X_WB)
+    if isinstance(B, Bowl):
+        return in_bowl(A, X_WA, B, X_WB)
     if isinstance(A, AbstractPolyhedron) and isinstance(B, AbstractPolyhedron):
         return corners(A, X_WA, B, X_WB)
     if isinstance(B, AbstractSolid):

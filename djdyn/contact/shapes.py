@@ -27,6 +27,12 @@ class HalfSpace(AbstractShape):
     """Everything below the xy plane of its frame."""
 
 
+class Bowl(AbstractShape):
+    """Everything outside of a sphere around the origin of its frame."""
+
+    radius: Scalar = eqx.field(converter=si("m", above=0.0))
+
+
 class HeightField(AbstractShape):
     """Everything below heights on a grid around the origin of its frame.
 

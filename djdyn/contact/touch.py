@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from .._smooth import norm
 from .._types import Vec3
 from ..spatial import Pose
-from .shapes import AbstractSolid, Cylinder, HeightField
+from .shapes import AbstractSolid, Bowl, Cylinder, HeightField
 
 
 class Touch(eqx.Module):
@@ -50,6 +50,15 @@ def on_plane(shape: AbstractSolid, X_WA: Pose, X_WB: Pose) -> Touch:
     depth = r - (x - X_WB.p[None]) @ n
     p = x - (r - depth / 2)[:, None] * n[None]
     return Touch(p, jnp.broadcast_to(n, p.shape), depth)
+
+
+def in_bowl(shape: AbstractSolid, X_WA: Pose, bowl: Bowl, X_WB: Pose) -> Touch:
+    """Corners, ends or centre in a hollow sphere: the farthest points are there."""
+    x = shape.core() @ X_WA.R.T + (X_WA.p - X_WB.p)[None]
+    out, far = unit(x, -X_WB.R[:, 2]), norm(x) + shape.rounding()
+    depth = far - bowl.radius
+    p = X_WB.p[None] + (far - depth / 2)[:, None] * out
+    return Touch(p, -out, depth)
 
 
 def on_terrain(

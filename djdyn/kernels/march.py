@@ -196,8 +196,9 @@ class _March:
         start = jnp.zeros_like(args[0]) if tangents[0] is None else tangents[0]
         pairs = jnp.stack([args[0], start])
         given = [tangents[k + 1] for k in moving]
-        both = _segments(pushed, self.counts, pairs, (*args[1:], *given))
-        return [both[:, 1]]
+        second = lambda pair: pair[1]
+        inputs = (*args[1:], *given)
+        return [_segments(pushed, self.counts, pairs, inputs, second)]
 
     # Reverse mode --------------------------------------------------------------------
 
@@ -290,8 +291,14 @@ class _March:
         return lax.scan(segment, start, (firsts, marks, rows), reverse=True)[0]
 
 
-def _segments(walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]) -> Any:
-    """States at some counts: a loop over them around a loop over the steps."""
+def _segments(
+    walk: StepFn,
+    counts: np.ndarray,
+    y0: Any,
+    theta: Sequence[Any],
+    keep: Callable[[Any], Any] = lambda y: y,
+) -> Any:
+    """What is kept at some counts: a loop over them around a loop over the steps."""
     gaps = np.diff(counts, prepend=0)
     stride = int(gaps[0])
     even = bool(np.all(gaps == stride))
@@ -308,11 +315,11 @@ def _segments(walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]) -
         else:
             body = lambda k, y: one(y, first + k)[0]
             y = lax.fori_loop(jnp.int32(0), count, body, y)
-        return y, y
+        return y, keep(y)
 
     firsts = jnp.asarray(counts - gaps, jnp.int32)
     if len(counts) == 1:
-        return segment(y0, (firsts[0], None))[0][None]
+        return segment(y0, (firsts[0], None))[1][None]
     return lax.scan(segment, y0, (firsts, jnp.asarray(gaps, jnp.int32)))[1]
 
 

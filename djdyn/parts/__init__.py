@@ -11,5 +11,6 @@ from .joint import (
     JointSpring as JointSpring,
     JointStop as JointStop,
 )
+from .point_contact import PointContactFriction as PointContactFriction
 from .sensor import FrameSensor as FrameSensor
 from .spring import SpringDamper as SpringDamper

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 
 from .._smooth import norm
 from .._types import Scalar, Vec3
-from .._units import si
+from .._units import optional, si
 from ..kinematics import World
-from ..part import AbstractPassivePart, Load, Response, Signals
+from ..mechanism import WORLD
+from ..part import AbstractPassivePart, Inertia, Load, Response, Signals
 
 
 def check_exponent(exponent: int) -> None:
@@ -28,7 +29,10 @@ class SpringDamper(AbstractPassivePart):
     $$f = -\bigl(k\,x^n + c\,\dot\ell\bigr)\,e,$$
 
     $n$ odd. At zero length there is no direction: only a spring of no rest length pulls
-    smoothly through it.
+    smoothly through it. `rest_length` is the length of no force, by extrapolation: of a
+    spring wound with tension it is less than its own.
+
+    Of a spring's `mass` a third moves with the head, as if its tail stood still.
     """
 
     tail: str = eqx.field(static=True)
@@ -37,6 +41,9 @@ class SpringDamper(AbstractPassivePart):
     damping: Scalar = eqx.field(converter=si("N s/m", at_least=0.0), default=0.0)
     rest_length: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
     exponent: int = eqx.field(static=True, default=1)
+    mass: Scalar | None = eqx.field(
+        converter=optional(si("kg", at_least=0.0)), default=None
+    )
 
     def __check_init__(self):
         check_exponent(self.exponent)
@@ -63,13 +70,23 @@ class SpringDamper(AbstractPassivePart):
         f_W = -self.stiffness * x ** (self.exponent - 1) * stretched
         f_W = f_W - self.damping * rate * e_W
         on, against = (world.mechanism.frame(f).body for f in (self.head, self.tail))
-        load = Load(on, against, p_WH, f_W, jnp.zeros_like(e_W))
-        return Response(state, (load,), {"tension": tension, "stretch": x})
+        still, outputs = jnp.zeros_like(e_W), {"tension": tension, "stretch": x}
+        load = Load(on, against, p_WH, f_W, still)
+        if self.mass is None:
+            return Response(state, (load,), outputs)
+        lump = self.mass / 3
+        weight = Load(on, WORLD, p_WH, lump * world.gravity_W, still)
+        inertia = Inertia(on, p_WH, lump * jnp.eye(3, dtype=p_WH.dtype))
+        return Response(state, (load, weight), outputs, (inertia,))
 
     def energy(self, state: Any, world: World) -> Scalar:
         del state
         n = self.exponent + 1
-        return self.stiffness * self.stretch(world)[1] ** n / n
+        elastic = self.stiffness * self.stretch(world)[1] ** n / n
+        if self.mass is None:
+            return elastic
+        p_WH, v_WH = world.point(self.head)
+        return elastic + self.mass / 3 * (v_WH @ v_WH / 2 - world.gravity_W @ p_WH)
 
     def power_loss(
         self, t: Scalar, state: Any, world: World, signals: Signals

@@ -28,6 +28,8 @@ from djdyn.contact import (
     KelvinVoigt,
     LuGre as Bristles,
     Polyhedron,
+    RigidContact,
+    Sphere as Ball,
     VolumeContact,
 )
 from djdyn.fluid import Buoyancy, Drag, Fluid
@@ -56,6 +58,7 @@ from djdyn.parts import (
     JointFriction,
     JointSpring,
     JointStop,
+    PointContactFriction,
     SpringDamper,
 )
 from djdyn.sea import jonswap
@@ -85,6 +88,8 @@ JOINTS = {  # each on its parent
     "cross": ("cart", djdyn.Universal()),
     "gimbal": ("deck", djdyn.RollPitchYaw()),
     "puck": ("world", djdyn.Planar()),
+    "stylus": ("world", djdyn.PointContact(djdyn.HollowSphere(0.9), 0.2)),
+    "disc": ("deck", djdyn.PlanarPointContact(djdyn.HollowCircle(0.9), 0.2)),
     "buoy": ("world", djdyn.Free()),
 }
 WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
@@ -115,7 +120,11 @@ PARTS = {
     "motors": JointActuator(("arm",), "pid.u"),
     "winch": JointActuator(("cart",), "drive.u"),
     "line": SpringDamper("tool", "buoy", 50.0, 3.0, 0.7),
-    "cubic": SpringDamper("world", "ball", 50.0, 3.0, 0.2, exponent=3),
+    "cubic": SpringDamper("world", "ball", 50.0, 3.0, 0.2, exponent=3, mass=0.3),
+    "rub": PointContactFriction("stylus", 0.4, 0.3, 0.2, 0.3, width=0.1, slack=0.1),
+    "land": RigidContact(
+        "buoy", Ball(0.3), "world", HalfSpace(), 0.2, 3.0, width=0.1, slack=0.1
+    ),
     "spring": JointSpring("cart", 20.0, 0.5, 0.1, exponent=3),
     "friction": JointFriction("cross", 0.4, 2.0, 0.5),
     "stop": JointStop("screw", -0.1, 0.1, 300.0, 20.0, 0.01),

@@ -1,5 +1,7 @@
 """Fixed steps as a kernel against a plain loop over them."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -160,6 +162,18 @@ def test_closing_over_traced_values():
 
     gradient = lambda run: jax.grad(loss(lambda *args: fn(run, *args)), (0, 1, 2))
     assert_same(gradient(march)(*arguments()), gradient(loop)(*arguments()))
+
+
+def test_forward_mode_saves_more_than_a_kernel_unrolls():
+    y0, *theta = arguments()
+    saves = np.arange(1, 4001)
+    K, c, order = theta
+
+    def along(run):
+        of_c = lambda c: run(y0, K, c, order)
+        return jax.jit(lambda c: jax.jvp(of_c, (c,), (jnp.ones(()),)))(c)
+
+    assert_same(along(kernel(saves)), along(partial(plain, saves)), 1e-9)
 
 
 def test_bad_saves_are_refused():
