@@ -196,8 +196,8 @@ class _March:
         start = jnp.zeros_like(args[0]) if tangents[0] is None else tangents[0]
         pairs = jnp.stack([args[0], start])
         given = [tangents[k + 1] for k in moving]
-        both = _segments(pushed, self.counts, pairs, (*args[1:], *given))
-        return [both[:, 1]]
+        inputs = (*args[1:], *given)
+        return [_segments(pushed, self.counts, pairs, inputs, lambda pair: pair[1])]
 
     # Reverse mode --------------------------------------------------------------------
 
@@ -290,8 +290,14 @@ class _March:
         return lax.scan(segment, start, (firsts, marks, rows), reverse=True)[0]
 
 
-def _segments(walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]) -> Any:
-    """States at some counts: a loop over them around a loop over the steps."""
+def _segments(
+    walk: StepFn,
+    counts: np.ndarray,
+    y0: Any,
+    theta: Sequence[Any],
+    part: Callable = lambda y: y,
+) -> Any:
+    """A part of the states at some counts: a loop over them around one over steps."""
     gaps = np.diff(counts, prepend=0)
     stride = int(gaps[0])
     even = bool(np.all(gaps == stride))
@@ -308,11 +314,11 @@ def _segments(walk: StepFn, counts: np.ndarray, y0: Any, theta: Sequence[Any]) -
         else:
             body = lambda k, y: one(y, first + k)[0]
             y = lax.fori_loop(jnp.int32(0), count, body, y)
-        return y, y
+        return y, part(y)
 
     firsts = jnp.asarray(counts - gaps, jnp.int32)
     if len(counts) == 1:
-        return segment(y0, (firsts[0], None))[0][None]
+        return segment(y0, (firsts[0], None))[1][None]
     return lax.scan(segment, y0, (firsts, jnp.asarray(gaps, jnp.int32)))[1]
 
 
