@@ -162,6 +162,14 @@ def test_closing_over_traced_values():
     assert_same(gradient(march)(*arguments()), gradient(loop)(*arguments()))
 
 
+def test_tangents_of_many_saves_are_a_kernel():
+    grow = lambda i, y, c: y + c * jnp.cos(y)
+    run = lambda c: march(grow, np.arange(1, 1001), jnp.linspace(0.1, 1.0, 12), c)
+    _, slope = jax.jvp(run, (jnp.array(0.01),), (jnp.array(1.0),))
+    ends = run(jnp.array(0.01 + 1e-6)), run(jnp.array(0.01 - 1e-6))
+    assert np.allclose(slope, (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
 def test_bad_saves_are_refused():
     for saves in ([], [0, 1], [2, 2], [3, 1]):
         with pytest.raises(ValueError, match="increase from one"):
