@@ -26,7 +26,9 @@ from .study import Study
 
 
 STUDIES = {
+    "arm-id": "experiments.arm_id",
     "boom-crane": "experiments.boom_crane",
+    "bounce-id": "experiments.bounce_id",
     "cable": "experiments.cable",
     "contact": "experiments.contact",
     "crane": "experiments.crane",

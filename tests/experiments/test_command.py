@@ -30,7 +30,7 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "kran"], "unknown study 'kran'; there are boom-crane, cable"),
+        (["run", "kran"], "unknown study 'kran'; there are arm-id, boom-crane"),
         (["run", "crane", "--set", "pd.kq=1"], "no parameter 'pd.kq'"),
         (["run", "crane", "--set", "pd.kp"], "--set takes path=value"),
         (["run", "crane", "--set", "pd.kp=[1,2]"], "cannot be set"),

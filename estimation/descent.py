@@ -1,0 +1,240 @@
+"""Steps of a solver from many starts at once, shown as they go and kept on disk."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import optimistix as optx
+from jaxtyping import Array, Float
+from tqdm import tqdm
+
+from .problem import Flat, Problem, _linear, slope
+
+
+METHODS: dict[str, Callable[[Any], Any]] = {
+    "lm": lambda tol: _marquardt(tol),
+    "dogleg": lambda tol: optx.Dogleg(tol, tol),
+    "bfgs": lambda tol: optx.BFGS(tol, tol),
+    "adam": lambda tol: optx.OptaxMinimiser(optax.adam(0.05), tol, tol),
+}
+DAMPING = 0.1  # of the largest column: where Levenberg and Marquardt begin
+REACH = 0.1  # of an unknown's scale: the first step along a gradient
+HOPELESS = 1e8  # residual of a run that did not reach its end
+
+
+def _marquardt(tol: Any) -> optx.LevenbergMarquardt:
+    """Its damping falls on fair steps, not on perfect ones alone."""
+    trust = optx.ClassicalTrustRegion(0.75, 0.01, 4.0, 0.25)
+    plain = optx.LevenbergMarquardt(tol, tol)
+    return eqx.tree_at(lambda s: s.search, plain, trust)
+
+
+def solver_for(method: Any, tolerance: float) -> Any:
+    if not isinstance(method, str):
+        return method
+    if method not in METHODS:
+        raise ValueError(f"method is {', '.join(METHODS)}, not {method!r}")
+    return METHODS[method](jnp.asarray(tolerance))  # an array: one compilation for all
+
+
+def is_squares(solver: Any) -> bool:
+    return isinstance(solver, optx.AbstractLeastSquaresSolver)
+
+
+class Units(eqx.Module):
+    """What a solver sees: unknowns in `x`, residuals in `r`."""
+
+    x: Flat
+    r: Float[Array, ""]
+
+
+def _safe(value: Array, derivative: Array) -> tuple[Array, Array]:
+    ok = jnp.all(jnp.isfinite(value)) & jnp.all(jnp.isfinite(derivative))
+    return jnp.where(ok, value, HOPELESS), jnp.where(ok, derivative, 0.0)
+
+
+# The derivative is worked out with the value, once, however often a solver asks for it.
+@eqx.filter_custom_jvp
+def _residuals(y: Flat, problem: Problem, units: Units) -> Array:
+    r = problem.residuals(y * units.x) / units.r
+    return jnp.where(jnp.all(jnp.isfinite(r)), r, HOPELESS)
+
+
+@_residuals.def_jvp
+def _(primals, tangents):
+    (y, problem, units), (dy, _, _) = primals, tangents
+    r, J = _linear(problem, y * units.x)
+    r, J = _safe(r / units.r, J * units.x[None] / units.r)
+    return r, J @ dy
+
+
+@eqx.filter_custom_jvp
+def cost_in_units(y: Flat, problem: Problem, units: Units) -> Array:
+    f = problem.cost(y * units.x) / units.r**2
+    return jnp.where(jnp.isfinite(f), f, HOPELESS)
+
+
+@cost_in_units.def_jvp
+def _(primals, tangents):
+    (y, problem, units), (dy, _, _) = primals, tangents
+    f, g = slope(problem, y * units.x)
+    f, g = _safe(f / units.r**2, g * units.x / units.r**2)
+    return f, g @ dy
+
+
+def _objective(solver: Any) -> Callable:
+    def squares(y: Flat, args: tuple) -> tuple[Array, Array]:
+        r = _residuals(y, *args)
+        return r, jax.lax.stop_gradient(r @ r / 2)
+
+    def number(y: Flat, args: tuple) -> tuple[Array, Array]:
+        f = cost_in_units(y, *args)
+        return f, jax.lax.stop_gradient(f)
+
+    return squares if is_squares(solver) else number
+
+
+class Lane(eqx.Module):
+    """One descent: where it is, the best it saw, and the solver's memory."""
+
+    y: Flat
+    best: Flat
+    cost: Float[Array, ""]
+    done: Array
+    memory: list[Array]
+
+
+def _leaves(state: Any) -> list[Array]:
+    return [jnp.asarray(x) for x in jax.tree.leaves(eqx.filter(state, eqx.is_array))]
+
+
+def _opened(solver: Any, y: Flat, args: tuple) -> tuple[Callable, Any, Any]:
+    fn = _objective(solver)
+    out, aux = eqx.filter_eval_shape(fn, y, args)
+    state = solver.init(fn, y, args, {}, out, aux, frozenset())
+    return fn, *eqx.partition(state, eqx.is_array)
+
+
+@eqx.filter_jit
+def _gradient(problem: Problem, x: Flat) -> Flat:
+    return slope(problem, x)[1]
+
+
+def _units(solver: Any, problem: Problem, x: Flat, J: Float[Array, "n k"]) -> Units:
+    scale = problem.scale
+    if is_squares(solver):
+        size = DAMPING * jnp.sqrt(jnp.max(jnp.sum((J * scale[None]) ** 2, 0)))
+    else:
+        g = _gradient(problem, x)
+        size = jnp.sqrt(jnp.sqrt(jnp.sum((g * scale) ** 2)) / REACH)
+    return Units(scale, jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0))
+
+
+def _begin(solver: Any, problem: Problem, units: Units, x: Flat) -> Lane:
+    y = x / units.x
+    _, arrays, _ = _opened(solver, y, (problem, units))
+    return Lane(y, y, jnp.array(jnp.inf), jnp.array(False), _leaves(arrays))
+
+
+def _advance(solver: Any, problem: Problem, units: Units, lane: Lane) -> Lane:
+    args = (problem, units)
+    fn, arrays, static = _opened(solver, lane.y, args)
+    arrays = jax.tree.unflatten(jax.tree.structure(arrays), lane.memory)
+    given = (lane.y, args, {}, eqx.combine(arrays, static), frozenset())
+    y, state, aux = solver.step(fn, *given)
+    ended, _ = solver.terminate(fn, y, args, {}, state, frozenset())
+    # A first-order method tells the cost of where it was, the others of where they are.
+    at, cost = (y, state.aux) if hasattr(state, "aux") else (lane.y, aux)
+    cost = cost * units.r**2
+    better = cost < lane.cost
+    new = Lane(
+        y,
+        jnp.where(better, at, lane.best),
+        jnp.where(better, cost, lane.cost),
+        ended,
+        _leaves(state),
+    )
+    return jax.tree.map(lambda old, new: jnp.where(lane.done, old, new), lane, new)
+
+
+@eqx.filter_jit
+def _lanes(
+    function: Callable, solver: Any, problem: Problem, units: Units, lanes: Any
+) -> Any:
+    """Over a leading axis; a single lane is not batched."""
+    if len(jax.tree.leaves(lanes)[0]) > 1:
+        over = eqx.filter_vmap(function, in_axes=(None, None, None, 0))
+        return over(solver, problem, units, lanes)
+    alone = jax.tree.map(lambda x: x[0], lanes)
+    return jax.tree.map(lambda x: x[None], function(solver, problem, units, alone))
+
+
+def descend(
+    problem: Problem,
+    starts: Float[Array, "starts k"],
+    J: Float[Array, "n k"],
+    solver: Any,
+    max_steps: int,
+    save: Path | None,
+    progress: bool,
+) -> tuple[Array, Array, np.ndarray, np.ndarray]:
+    """Best unknowns, costs and whether it converged of each start, and all costs.
+
+    `J` is the Jacobian at the first start.
+    """
+    with jax.numpy_dtype_promotion("standard"):  # the solvers mix types
+        units = _units(solver, problem, starts[0], J)
+        lane = _lanes(_begin, solver, problem, units, starts)
+        history: list[np.ndarray] = []
+        lane, history = _restored(save, problem, lane, history)
+        bar = tqdm(
+            total=max_steps,
+            initial=len(history),
+            desc="fit",
+            disable=None if progress else True,
+            leave=False,
+        )
+        with bar:
+            while len(history) < max_steps and not np.all(lane.done):
+                lane = _lanes(_advance, solver, problem, units, lane)
+                history.append(np.asarray(lane.cost))
+                ended = int(np.sum(lane.done))
+                bar.set_postfix(cost=f"{history[-1].min():.6g}", done=ended)
+                bar.update()
+                if save is not None:
+                    _keep(save, problem, lane, history)
+    return (
+        lane.best * units.x[None],
+        lane.cost,
+        np.asarray(lane.done),
+        np.array(history),
+    )
+
+
+def _keep(path: Path, problem: Problem, lane: Lane, history: list) -> None:
+    """Everything a later run needs to go on from here."""
+    leaves = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(lane))}
+    aside = path.with_suffix(".part.npz")
+    all_of_it = {"names": np.array(problem.names), "history": np.array(history)}
+    np.savez(aside, allow_pickle=False, **all_of_it, **leaves)
+    aside.replace(path)
+
+
+def _restored(path: Path | None, problem: Problem, lane: Lane, history: list) -> tuple:
+    if path is None or not path.exists():
+        return lane, history
+    kept = np.load(path)
+    leaves, tree = jax.tree.flatten(lane)
+    found = [kept[f"leaf{i}"] for i in range(len(leaves)) if f"leaf{i}" in kept]
+    fits = len(found) == len(leaves) and tuple(kept["names"]) == problem.names
+    if not fits or any(a.shape != b.shape for a, b in zip(found, leaves, strict=True)):
+        raise ValueError(
+            f"{path} was kept by a fit of other unknowns or another method"
+        )
+    new = [jnp.asarray(a, b.dtype) for a, b in zip(found, leaves, strict=True)]
+    return jax.tree.unflatten(tree, new), list(kept["history"])

@@ -1,0 +1,109 @@
+"""Which unknowns can the data determine at all? Asked before a fit, and after it."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .problem import Problem, linear
+
+
+class UnobservableError(ValueError):
+    """The data cannot determine some unknown; `check` says which and why."""
+
+    def __init__(self, check: "Observability"):
+        super().__init__(
+            f"{check.verdict()}; fix it, give it a prior or measure something else, "
+            "or go on with go_on=True"
+        )
+        self.check = check
+
+
+@dataclasses.dataclass(frozen=True)
+class Observability:
+    """Singular values of the Jacobian, one unknown's scale and one noise as units.
+
+    A value below `1 / limit` says: moving along that direction by `limit` times the
+    scale of the unknowns changes all data together by less than one standard deviation.
+    """
+
+    names: tuple[str, ...]
+    singular: Float[np.ndarray, " k"]
+    directions: Float[np.ndarray, "k k"]  # a row each
+    limit: float
+
+    @property
+    def deviations(self) -> Float[np.ndarray, " k"]:
+        """Expected standard deviations of the unknowns, over their scales."""
+        tiny = np.finfo(float).tiny ** 0.5
+        each = self.directions / np.maximum(self.singular, tiny)[:, None]
+        return np.sqrt(np.sum(each**2, 0))
+
+    @property
+    def unobservable(self) -> tuple[str, ...]:
+        """Unknowns that may be off by more than `limit` times their scale."""
+        pairs = zip(self.names, self.deviations, strict=True)
+        return tuple(name for name, deviation in pairs if deviation > self.limit)
+
+    @property
+    def ok(self) -> bool:
+        return not self.unobservable
+
+    def direction(self, i: int) -> str:
+        """A singular direction in words."""
+        d = self.directions[i]
+        order = [j for j in np.argsort(-np.abs(d)) if abs(d[j]) > 0.3 * np.abs(d).max()]
+        d = d * np.sign(d[order[0]])
+        up = " and ".join(self.names[j] for j in order if d[j] > 0)
+        down = " and ".join(self.names[j] for j in order if d[j] < 0)
+        what = f"raising {up}" + (f" while lowering {down}" if down else "")
+        effect = f"{self.singular[i]:.2g} standard deviations"
+        return f"{what} by their scale changes all data together by {effect}"
+
+    def verdict(self) -> str:
+        """One sentence."""
+        if self.ok:
+            worst = int(np.argmax(self.deviations))
+            return (
+                f"the data determine all {len(self.names)} unknowns, worst "
+                f"{self.names[worst]}, to {self.deviations[worst]:.2g} of its scale"
+            )
+        weak = [i for i, s in enumerate(self.singular) if s * self.limit < 1]
+        weak = weak or [int(np.argmin(self.singular))]
+        return (
+            f"the data cannot determine {', '.join(self.unobservable)} to within "
+            f"{self.limit:.0%} of their scale: "
+            + "; ".join(self.direction(i) for i in weak)
+        )
+
+    def __str__(self) -> str:
+        lines = [self.verdict(), "singular values, and what they are of:"]
+        for i in np.argsort(self.singular):
+            lines.append(f"  {self.singular[i]:10.3g}  {self.direction(i)}")
+        return "\n".join(lines)
+
+
+def observability(
+    problem: Problem, x: Float[Array, " k"] | None = None, limit: float = 1.0
+) -> Observability:
+    """At `x`, by default where the model stands; priors count as data."""
+    x = problem.x if x is None else x
+    return of_jacobian(problem, linear(problem, x)[1], limit)
+
+
+def of_jacobian(
+    problem: Problem, J: Float[Array, "n k"], limit: float
+) -> Observability:
+    """The same from a Jacobian that is known."""
+    scaled = np.asarray(J * problem.scale[None])
+    if not np.all(np.isfinite(scaled)):
+        bad = np.array(problem.names)[~np.isfinite(scaled).all(0)]
+        raise ValueError(
+            f"the prediction or its derivative is not finite where the fit starts, "
+            f"by {', '.join(bad)}"
+        )
+    k = scaled.shape[1]
+    padded = jnp.concatenate([jnp.asarray(scaled), jnp.zeros((k, k))])
+    _, singular, directions = np.linalg.svd(np.asarray(padded), full_matrices=False)
+    return Observability(problem.names, singular, directions, limit)
