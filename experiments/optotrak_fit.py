@@ -178,7 +178,9 @@ def run_measured(study: Study) -> None:
         "static trial: derived, not measured), the two peaks' heights tell Coulomb's "
         "force from the viscous torque, and the peaks' times the springs' mass. With "
         f"the pose only as markers tell it, each to {MARKER_SIGMA:g} mm, the widths "
-        "are those of the last column. Not determined: the form of the damping (drag "
+        "are those of the last column, to first order: a ball that slides while the "
+        "rod tilts back is hardly seen by markers, and hardly moves these peaks. Not "
+        "determined: that pose itself, the form of the damping (others found that drag "
         "of the air instead of a torque fits too), the mass centre, and the springs' "
         "zero-force lengths, to which the 0.2 mm left at rest may belong."
     )
