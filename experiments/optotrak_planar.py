@@ -57,7 +57,7 @@ def lagrange_planar(x: Any, u: Any) -> np.ndarray:
 
 
 def run_planar(study: Study) -> None:
-    """Two starts of the disc, half a second each: beyond that they are chaotic."""
+    """Two starts of the disc; beyond half a second they are chaotic."""
     rows = tables.read("optotrak_planar_reference.csv")
     known = tables.columns(rows, "case", "t_s", "x1_deg", "x2_deg", "energy_J")
     system, names = planar(), ("planar_case_1", "planar_case_2")
@@ -70,7 +70,7 @@ def run_planar(study: Study) -> None:
     stem = "optotrak.planar"
     for i in range(len(names)):
         seen = known[known[:, 0] == i + 1][:51]
-        note = "V1, synthetic: to 0.5 s"
+        note = "V1, synthetic: all of it, to 0.3 s"
         error = np.abs(angles[i, : len(seen)] - seen[:, 2:4]).max()
         study.metric(
             f"{stem}.case{i + 1}_error", error, 0.0, 1e-4, unit="deg", note=note

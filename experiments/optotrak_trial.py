@@ -35,15 +35,15 @@ CHANNELS = tuple(f"m{i}{k}_mm" for i in range(1, 5) for k in "xyz")
 
 def release(
     system: djdyn.System,
-    pose: str,
+    y0: djdyn.State,
     lanes: dict[str, Any],
     span: float = SPAN,
     **how: Any,
 ) -> djdyn.Trajectory:
-    """From rest in a pose, all lanes at once, saved every 2.5 ms."""
+    """From rest, all lanes at once, saved every 2.5 ms."""
     saves = np.linspace(0.0, span, round(400 * span) + 1)
     how = {"solver": "rk4", "dt": DT, "saveat": saves, **how}
-    return djdyn.rollout(system, span, at(system, pose), parameters=lanes, **how)
+    return djdyn.rollout(system, span, y0, parameters=lanes, **how)
 
 
 def peaks(t: jax.Array, y: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
@@ -58,7 +58,7 @@ def run_frictionless(study: Study) -> None:
     """V9: all markers for five seconds, beside another program's."""
     system = study.customise(build())
     lanes = {"contact.coulomb": np.zeros(1)}
-    run = release(system, "trial_5", lanes, dt=1.25e-4).lane(0)
+    run = release(system, at(system, "trial_5"), lanes, dt=1.25e-4).lane(0)
     known = tables.columns(
         tables.read("optotrak_synthetic_trial5_frictionless.csv"), *CHANNELS
     )
@@ -93,7 +93,7 @@ def run_frictionless(study: Study) -> None:
 def run_friction(study: Study) -> None:
     """V8: frequency against Coulomb's force, with the inertia as printed."""
     system = study.customise(build(inertia="as printed"))
-    run = release(system, "trial_5", {"contact.coulomb": COULOMB})
+    run = release(system, at(system, "trial_5"), {"contact.coulomb": COULOMB})
     seen, middle = np.asarray(run.map(markers)), COULOMB.tolist().index(0.15)
     rows = tables.read("optotrak_synthetic_trial5_coulomb.csv")
     known, y1 = tables.columns(rows, *CHANNELS), seen[:, :, 0, 1]
@@ -159,7 +159,7 @@ def run_pressed(study: Study) -> None:
     """The same where friction goes by what the joint carries."""
     system = study.customise(build(inertia="as printed", mu=0.25))
     mu = np.array([0.25, 0.30])
-    run = release(system, "trial_5", {"contact.mu": mu})
+    run = release(system, at(system, "trial_5"), {"contact.mu": mu})
     y1 = np.asarray(run.map(markers))[:, :, 0, 1]
     times, _ = jax.vmap(lambda y: peaks(run.t, y, 9))(jnp.asarray(y1))
     for k, known in enumerate((2.362, 2.379)):
