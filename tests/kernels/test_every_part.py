@@ -245,7 +245,8 @@ def assert_near(found, wanted, rtol: float, scale: str = "each"):
     for (path, x), z in zip(rows, jax.tree.leaves(wanted), strict=True):
         size = np.max(np.abs(z), initial=0.0) if scale == "each" else most
         if not np.all(np.abs(x - z) <= rtol * size):
-            wrong.append(jax.tree_util.keystr(path))
+            off = np.max(np.abs(x - z)) / size
+            wrong.append(f"{jax.tree_util.keystr(path)} by {off:.1e}")
     assert not wrong
 
 
