@@ -42,7 +42,9 @@ class Linear(eqx.Module):
     def stable(self) -> bool:
         """Whether all poles lie in the left half-plane, or within the unit circle."""
         poles = np.asarray(self.poles())
-        return bool(np.all(poles.real < 0 if self.period is None else abs(poles) < 1))
+        return bool(
+            np.all(np.real(poles) < 0 if self.period is None else abs(poles) < 1)
+        )
 
     def sampled(self, period: float) -> "Linear":
         """With inputs that are held for `period` seconds each."""
