@@ -1,5 +1,6 @@
 """Gains by gradient: one call for any controller, over many scenarios at once."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def tune(
     if not np.any(before.ok):
         raise ValueError("all scenarios diverge with the gains to begin with")
     path, past = None if save is None else Path(save).with_suffix(".npz"), []
-    x, after = objective.x0, before
+    x, after, began = objective.x0, before, time.perf_counter()
     for i in range(rounds):
         kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
         J = linear(objective, xs[0])[1] if is_squares(solver) else None
@@ -103,6 +104,7 @@ def tune(
             break
         if i + 1 < rounds:
             objective = _pushed(objective, after)
+    seconds = time.perf_counter() - began
     others = None if held_out is None else _elsewhere(objective, held_out)
     seen = {"tuned on": (before, after)}
     if others is not None:
@@ -113,6 +115,7 @@ def tune(
         seen=seen,
         history=np.concatenate(past),
         growth=None if rest is None else _growths(objective, (objective.x0, x), rest),
+        seconds=seconds,
     )
 
 
