@@ -2,7 +2,13 @@
 
 from .backstepping import Backstepping as Backstepping
 from .guidance import Joystick as Joystick, ReferenceModel as ReferenceModel
-from .hardening import Late as Late, Noisy as Noisy, hardened as hardened
+from .hardening import (
+    Late as Late,
+    Noisy as Noisy,
+    hardened as hardened,
+    hardened_state as hardened_state,
+    softened as softened,
+)
 from .ilqr import (
     Plan as Plan,
     flat_step as flat_step,

@@ -1,13 +1,14 @@
 """What a controller meets outside of simulations: noise, and a command that is late."""
 
 import dataclasses
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from djdyn import System
+from djdyn import State, System
 from djdyn._types import Scalar
 from djdyn._units import si
 from djdyn.kinematics import World
@@ -76,12 +77,13 @@ def hardened(
     *,
     period: float,
     deviation: float,
+    bandwidth: float = 50.0,
     seed: int = 0,
 ) -> System:
     """The same with noise on what a `JointPID` measures, and its command a sample late.
 
-    For a run with `control_period=period`. The noise has tones up to half the rate of
-    the samples.
+    For a run with `control_period=period`. The noise has tones up to `bandwidth`, Hz,
+    that of the sensors.
     """
     control, drive = system.parts[pid], system.parts[actuator]
     if not isinstance(control, JointPID) or not isinstance(drive, JointActuator):
@@ -89,7 +91,7 @@ def hardened(
             f"{pid!r} and {actuator!r} are not a JointPID and its actuator"
         )
     n, (one, two) = len(control.joints), jax.random.split(jax.random.key(seed))
-    tones = jnp.pi / period * jax.random.uniform(one, (TONES,))
+    tones = 2 * jnp.pi * bandwidth * jax.random.uniform(one, (TONES,))
     phase = 2 * jnp.pi * jax.random.uniform(two, (TONES, n))
     given = (control.target, control.rate, deviation, tones, phase)
     parts = {
@@ -104,3 +106,24 @@ def hardened(
         f"{actuator}_late": Late(drive.command, n, period / 50),
     }
     return System(system.mechanism, parts, system.inputs)
+
+
+def softened(system: System, pid: str, actuator: str) -> System:
+    """What was `hardened`, as it was."""
+    names = (f"{pid}_noise", f"{actuator}_late", pid, actuator)
+    noise, late, control, drive = (cast(Any, system.parts[k]) for k in names)
+    parts = {
+        **{k: part for k, part in system.parts.items() if k not in names[:2]},
+        pid: dataclasses.replace(control, target=noise.target, rate=noise.rate),
+        actuator: dataclasses.replace(drive, command=late.signal),
+    }
+    return System(system.mechanism, parts, system.inputs)
+
+
+def hardened_state(system: System, y: State, pid: str, actuator: str) -> State:
+    """A state of what was `softened` for the hardened system: the command is there."""
+    late = cast(Late, system.parts[f"{actuator}_late"])
+    command = softened(system, pid, actuator).at(0.0, y).signals[late.signal]
+    new = {f"{pid}_noise": {}, f"{actuator}_late": {"x": jnp.atleast_1d(command)}}
+    order = {k: ({**y.parts, **new})[k] for k in system.parts}
+    return State(y.q, y.v, order)

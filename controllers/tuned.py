@@ -76,7 +76,10 @@ class Tuned(eqx.Module):
         return self.cost_ratio < 1 and self.stable is not False and lost[1] <= lost[0]
 
     def sensitivity(self) -> dict[str, tuple[float, float]]:
-        """Relative change of the cost with every gain a tenth smaller, and larger."""
+        """Relative change of the cost with every gain a tenth smaller, and larger.
+
+        Not a number where that is out of bounds.
+        """
         here, found = float(cost_of(self.objective, self.x)), {}
         paths = {f.path: f.transform for f in self.objective.free}
         x, at = np.asarray(self.x), 0
@@ -88,10 +91,12 @@ class Tuned(eqx.Module):
                     moved = np.array(value)
                     moved[place] *= share
                     theta = np.ravel(paths[path].outside(jnp.asarray(moved)))
+                    if not np.all(np.isfinite(theta)):  # beyond its bounds
+                        both.append(np.nan)
+                        continue
                     new = np.concatenate([x[:at], theta, x[at + theta.size :]])
-                    both.append(
-                        float(cost_of(self.objective, jnp.asarray(new))) / here - 1
-                    )
+                    cost = float(cost_of(self.objective, jnp.asarray(new)))
+                    both.append(cost / here - 1)
                 found[path + "".join(f"[{i}]" for i in place)] = tuple(both)
             at += value.size
         return found

@@ -1,67 +1,53 @@
 """What studies of tuning share: hardened loops, and races with other searches."""
 
-from typing import Any
-
-import equinox as eqx
 import numpy as np
 
 import controllers
+import djdyn
 from controllers import Scenarios, Tuned
-from controllers.hardening import hardened
 from controllers.objective import Objective
 from controllers.tune import judge
 
 from .study import Study
 
 
-def hardened_ratios(
-    study: Study,
-    name: str,
-    found: Tuned,
-    others: Scenarios,
-    loop: tuple[str, str],
-    period: float,
-    deviation: float,
+def without(
+    study: Study, name: str, found: Tuned, others: Scenarios, loop: tuple[str, str]
 ) -> None:
-    """Terms over those before tuning, in a loop with samples, delay and noise."""
-    before, after = (
-        _hard(found.objective, system, others, loop, period, deviation)
-        for system in (found.objective.system, found.system)
-    )
-    study.metric(
-        f"{name}.sampled.survived",
-        np.mean(after.ok),
-        1.0,
-        0.0,
-        note=f"scenarios held out, samples of {1e3 * period:g} ms, a command that is a "
-        f"sample late, noise of {deviation:g} on what is measured",
-    )
-    for term in after.terms:
-        ratio = np.mean(after.terms[term]) / np.mean(before.terms[term])
-        study.metric(f"{name}.sampled.{term}_ratio", ratio, note="after over before")
-
-
-def _hard(
-    objective: Objective, system: Any, others: Scenarios, loop: tuple[str, str],
-    period: float, deviation: float,
-) -> controllers.Seen:  # fmt: skip
-    """The tuned terms once more; states of the new parts begin at zero."""
-    hard = hardened(system, *loop, period=period, deviation=deviation)
+    """Terms over those before tuning, in a loop without samples, delay and noise."""
+    old = found.objective
+    soft = controllers.softened(old.system, *loop)
     y = others.initial_state
     assert y is not None
-    wide = {
-        k: np.broadcast_to(x, (len(others), *x.shape))
-        for part in (f"{loop[1]}_late",)
-        for k, x in hard.initial_state().parts[part].items()
-    }
-    parts = {**y.parts, f"{loop[1]}_late": wide, f"{loop[0]}_noise": {}}
-    state = eqx.tree_at(lambda y: y.parts, y, parts)
+    states = {k: y.parts[k] for k in soft.parts}
     new = Objective(
-        hard, objective.span, objective.free, objective.probes.terms,
-        Scenarios(others.parameters, state), {}, len(objective.saves), "mean",
-        "penalise", 1.0, {"solver": "rk4", "dt": period, "control_period": period},
+        soft, old.span, old.free, old.probes.terms,
+        Scenarios(others.parameters, djdyn.State(y.q, y.v, states)), {},
+        len(old.saves), "mean", "penalise", 1.0, {"solver": "rk4", "dt": old.how["dt"]},
     )  # fmt: skip
-    return judge(new, new.x0)
+    before, after = judge(new, new.x0), judge(new, found.x)
+    ratio = np.mean(after.costs) / np.mean(before.costs)
+    study.metric(
+        f"{name}.continuous.cost_ratio",
+        ratio,
+        0.0,
+        1.0,
+        note="in a loop without samples, delay and noise",
+    )
+    study.metric(
+        f"{name}.survived",
+        np.mean(found.seen["held out"][1].ok),
+        1.0,
+        0.0,
+        note="of scenarios held out, with samples, delay and noise",
+    )
+
+
+def keep(study: Study, found: Tuned) -> None:
+    """Gains on disk; what an interrupted tuning would go on with is gone."""
+    found.save(study.out / "gains.json")
+    for kept in study.out.glob("tuning*.npz"):
+        kept.unlink()
 
 
 def race(study: Study, name: str, found: Tuned, budget: int) -> None:
@@ -100,4 +86,20 @@ def race(study: Study, name: str, found: Tuned, budget: int) -> None:
         ("runs through all scenarios", "", grid),
         ("cost", ""),
         lines,
+    )
+
+
+def gain_table(study: Study, found: Tuned) -> None:
+    """Before, after, and how the cost changes with each."""
+    flat = lambda gains: [float(y) for k in sorted(gains) for y in np.ravel(gains[k])]
+    changes = found.sensitivity()
+    study.report.table(
+        "What was tuned",
+        ("parameter", "before", "after", "cost with 0.9 of it", "with 1.1 of it"),
+        [
+            (name, f"{old:.5g}", f"{new:.5g}", *(f"{x:+.2%}" for x in changes[name]))
+            for name, old, new in zip(
+                changes, flat(found.before), flat(found.gains), strict=True
+            )
+        ],
     )
