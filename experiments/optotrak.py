@@ -6,8 +6,10 @@ After Knutson, M.Sc. thesis, Queen's University at Kingston, 2007.
 from . import (
     optotrak_fit as fit,
     optotrak_planar as planar,
+    optotrak_pose as pose,
     optotrak_rest as rest,
     optotrak_trial as trial,
+    optotrak_twin_show as twin,
 )
 from .optotrak_rig import build as build
 from .study import Study
@@ -19,6 +21,8 @@ QUICK = (
     ("modes (V7, V13)", rest.run_modes),
     ("no friction (V9)", trial.run_frictionless),
     ("friction (V8)", trial.run_friction),
+    ("pose by markers", pose.run_pose),
+    ("identified from markers (V14)", twin.run_twin),
 )
 SLOW = (
     ("planar joint (V1)", planar.run_planar),
