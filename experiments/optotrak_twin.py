@@ -51,9 +51,15 @@ def released(
     """In a batch of one, by steps that are fine enough for the ball to stick."""
     y0 = jax.tree.map(lambda x: x[None], start)
     how: dict[str, Any] = {"solver": "rk4", "dt": 1 / (RATE * FINER)}
-    return djdyn.rollout(
-        system, times[-1], y0, saveat=times, adjoint=adjoint, **how
-    )
+    return djdyn.rollout(system, times[-1], y0, saveat=times, adjoint=adjoint, **how)
+
+
+@eqx.filter_jit
+def seen_from(
+    mechanism: djdyn.Mechanism, q: Float[Array, "n 5"], markers: MarkerSet = SET
+) -> Float[Array, "n c"]:
+    """Channels, m."""
+    return jax.vmap(lambda q: markers.at(djdyn.look(mechanism, q)).ravel())(q)
 
 
 class Seen(eqx.Module):
@@ -65,8 +71,7 @@ class Seen(eqx.Module):
         self, system: djdyn.System, times: np.ndarray, start: Any, adjoint: str
     ) -> Float[Array, "n c"]:
         run = released(system, start, times, adjoint)
-        place = lambda q: self.markers.at(djdyn.look(system.mechanism, q)).ravel()
-        return jax.vmap(place)(run.y.q[0])
+        return seen_from(system.mechanism, run.y.q[0], self.markers)
 
 
 class Held(eqx.Module):
@@ -77,8 +82,8 @@ class Held(eqx.Module):
     def __call__(
         self, system: djdyn.System, times: np.ndarray, start: Any
     ) -> Float[Array, "n c"]:
-        place = self.markers.at(djdyn.look(system.mechanism, start.q)).ravel()
-        return jnp.broadcast_to(place, (len(times), place.size))
+        q = jnp.broadcast_to(start.q, (len(times), start.q.size))
+        return seen_from(system.mechanism, q, self.markers)
 
 
 # The record ---------------------------------------------------------------------------

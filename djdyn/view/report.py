@@ -62,7 +62,9 @@ class Report:
             raise ValueError(f"values of {title!r} must lie between -1 and 1")
         body = []
         for name, row in zip(names, square, strict=True):
-            shades = [colors.PALETTE[int(x < 0)] + f"{round(200 * abs(x)):02x}" for x in row]
+            shades = [
+                colors.PALETTE[int(x < 0)] + f"{round(200 * abs(x)):02x}" for x in row
+            ]
             cells = "".join(
                 f'<td class="number" style="background:{shade}">{x:.2f}</td>'
                 for shade, x in zip(shades, row, strict=True)
