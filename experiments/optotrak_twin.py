@@ -111,7 +111,7 @@ def priors(system: djdyn.System, q: Array, seed: int | None) -> dict[str, Any]:
 
     Those of friction are as wide as for the few numbers stated as measured.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed or 0, 1])  # not the record's stream
     off = lambda like: 0.0 if seed is None else rng.standard_normal(np.shape(like))
     found: dict[str, Any] = {path: LogNormal(*FRICTION[path][:2]) for path in LOSSES}
     for path, deviation in SURE.items():
@@ -217,7 +217,7 @@ def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray]:
     used = found.fit.problem.trials[0].present
     truth = problem(found.truth, found.start, clean(), np.asarray(used)[:, ::3])
     n = len(found.fit.J)
-    noise = np.random.default_rng(1).standard_normal((count, n))
+    noise = np.random.default_rng([0, 2]).standard_normal((count, n))
     noise[:, : used.size] *= np.asarray(used).ravel()
     x, last = refits(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
     error = np.sqrt(np.diag(found.fit.covariance_x))
