@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 import djdyn
 
 from .optotrak_rest import STATED_STATIC_Y, rest
-from .optotrak_rig import SPRING_MASS, SPRINGS, TWIN, at, build, markers
-from .optotrak_trial import MEASURED_HZ, peaks, release, replay
+from .optotrak_rig import SPRING_MASS, SPRINGS, TWIN, at, build, places
+from .optotrak_trial import MEASURED_HZ, labelled, peaks, release, replay
 from .study import Study
 
 
@@ -56,16 +56,14 @@ class Trial(eqx.Module):
 
     def places(self, q: jax.Array) -> jax.Array:
         """Of the markers, mm."""
-        world = djdyn.look(self.system.mechanism, q)
-        names = [f"marker_{i}" for i in range(1, 5)]
-        return 1e3 * jnp.stack([world.pose(name).p for name in names])
+        return 1e3 * places(self.system.mechanism, q)
 
     def seen(self, log: jax.Array, turned: jax.Array) -> jax.Array:
         """In the order of `MEASURED`; rest goes as good as linearly with mass."""
         lanes = {k: x[None] for k, x in self.values(log).items()}
         how: dict[str, Any] = {"span": 4.5, "adjoint": "forward"}
         run = release(self.system, self.start(turned), lanes, **how)
-        y = jax.vmap(lambda q: self.places(q)[0, 1])(run.y.q[0])
+        y = self.places(run.y.q[0])[:, 0, 1]
         times, heights = peaks(run.t, y, 9)
         light, heavy = self.still
         still = light + (heavy - light) * jnp.exp(log[2])
@@ -191,8 +189,8 @@ def show(study: Study, found: Trial, log: jax.Array) -> None:
     """Marker channels and replay of the machine found."""
     lanes = {k: np.asarray(x)[None] for k, x in found.values(log).items()}
     run = release(found.system, found.start(jnp.zeros(5)), lanes).lane(0)
-    p, t = np.asarray(run.map(markers)), np.asarray(run.t)
-    study.series("identified", run)
+    p, t = np.asarray(found.places(run.y.q)), np.asarray(run.t)
+    study.series("identified", labelled(t, model=1e-3 * p))
     study.report.plot(
         "Identified: marker 1 y, and the peaks and rest stated as measured",
         ("time", "s", t[::2]),

@@ -2,15 +2,18 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 import djdyn
 from djdyn.view import Scene
 
 from . import tables
-from .optotrak_rig import CONSTANTS, MARKERS, SPRINGS, at, build, markers
+from .optotrak_rest import carried
+from .optotrak_rig import CONSTANTS, SET, SPRINGS, at, build, places
 from .study import Study
 
 
@@ -54,6 +57,14 @@ def peaks(t: jax.Array, y: jax.Array, count: int) -> tuple[jax.Array, jax.Array]
     return t[i] - h * slope / (2 * bend), y[i] - slope**2 / (8 * bend)
 
 
+def labelled(t: Any, **seen: Any) -> xr.Dataset:
+    """Places of the markers, m."""
+    axes = ("time", "marker", "axis")
+    data = {k: (axes, np.asarray(x), {"units": "m"}) for k, x in seen.items()}
+    where = {"time": np.asarray(t), "marker": list(SET.labels), "axis": list("xyz")}
+    return xr.Dataset(data, where)
+
+
 def run_frictionless(study: Study) -> None:
     """V9: all markers for five seconds, beside another program's."""
     system = study.customise(build())
@@ -62,7 +73,8 @@ def run_frictionless(study: Study) -> None:
     known = tables.columns(
         tables.read("optotrak_synthetic_trial5_frictionless.csv"), *CHANNELS
     )
-    found = np.asarray(run.map(markers)).reshape(len(run), -1)
+    seen = places(system.mechanism, run.y.q)
+    found = 1e3 * np.asarray(seen).reshape(len(run), -1)
     errors = np.abs(found[::4] - known)
     stem = "optotrak.frictionless"
     note = "V9, synthetic: twelve channels at 5 s; printed to 1e-4"
@@ -73,12 +85,15 @@ def run_frictionless(study: Study) -> None:
     study.metric(
         f"{stem}.marker_error_ever_mm", errors.max(), 0.0, 1e-3, unit="mm", note=note
     )
-    energy = np.asarray(run.energy())
+    then = lambda i: jax.tree.map(lambda x: x[i], run.y)
+    energies = [carried(system, then(i))[1] for i in range(0, len(run), 40)]
     study.metric(
-        f"{stem}.energy", energy[0], 1.82501712, 1e-8, unit="J", note="V9, derived"
+        f"{stem}.energy", energies[0], 1.82501712, 1e-8, unit="J", note="V9, derived"
     )
-    study.metric(f"{stem}.energy_drift", np.ptp(energy), 0.0, 1e-8, unit="J", note="V9")
-    study.series("frictionless", run)
+    study.metric(
+        f"{stem}.energy_drift", np.ptp(energies), 0.0, 1e-8, unit="J", note="V9"
+    )
+    study.series("frictionless", labelled(run.t, model=seen))
     t = np.asarray(run.t)
     for k, axis in enumerate("xyz"):
         study.report.plot(
@@ -94,7 +109,8 @@ def run_friction(study: Study) -> None:
     """V8: frequency against Coulomb's force, with the inertia as printed."""
     system = study.customise(build(inertia="as printed"))
     run = release(system, at(system, "trial_5"), {"contact.coulomb": COULOMB})
-    seen, middle = np.asarray(run.map(markers)), COULOMB.tolist().index(0.15)
+    seen = 1e3 * np.asarray(places(system.mechanism, run.y.q))
+    middle = COULOMB.tolist().index(0.15)
     rows = tables.read("optotrak_synthetic_trial5_coulomb.csv")
     known, y1 = tables.columns(rows, *CHANNELS), seen[:, :, 0, 1]
     error = np.abs(seen[middle, ::4].reshape(known.shape) - known).max()
@@ -160,8 +176,8 @@ def run_pressed(study: Study) -> None:
     system = study.customise(build(inertia="as printed", mu=0.25))
     mu = np.array([0.25, 0.30])
     run = release(system, at(system, "trial_5"), {"contact.mu": mu})
-    y1 = np.asarray(run.map(markers))[:, :, 0, 1]
-    times, _ = jax.vmap(lambda y: peaks(run.t, y, 9))(jnp.asarray(y1))
+    y1 = 1e3 * places(system.mechanism, run.y.q)[:, :, 0, 1]
+    times, _ = jax.vmap(lambda y: peaks(run.t, y, 9))(y1)
     for k, known in enumerate((2.362, 2.379)):
         note = f"friction of {mu[k]:.2f} times what the joint carries; derived"
         hertz = 8 / (times[k, 8] - times[k, 0])
@@ -178,10 +194,16 @@ def run_pressed(study: Study) -> None:
 UP = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])  # x down to z up
 
 
+@eqx.filter_jit
+def _rod(mechanism: djdyn.Mechanism, q: jax.Array) -> djdyn.Pose:
+    return jax.vmap(lambda q: djdyn.frame_pose(mechanism, q, "rod"))(q)
+
+
 def replay(run: djdyn.Trajectory) -> Scene:
     """Rod, ball, bowl, springs and markers."""
-    X = run.pose("rod")
+    X = _rod(run.system.mechanism, run.y.q)
     R, p = UP @ np.asarray(X.R), np.asarray(X.p) @ UP.T
+    moved = lambda points: np.einsum("tij,mj->tmi", R, points) + p[:, None]
     scene = Scene(run.t)
     upright = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     length, RA, RB = 0.32, CONSTANTS["RA"], CONSTANTS["RB"]
@@ -191,10 +213,10 @@ def replay(run: djdyn.Trajectory) -> Scene:
         a = np.linspace(-np.pi / 2, np.pi / 2, 25)
         arc = np.stack([np.sin(a) * np.cos(turn), np.sin(a) * np.sin(turn), -np.cos(a)])
         scene.polyline("bowl", RA * arc.T, size=0.001)
-    for row in SPRINGS:
-        ends = [run.pose(f"{k}_{row['spring']}").p for k in ("ground", "body")]
-        line = np.stack([np.asarray(e) @ UP.T for e in ends], 1)
+    ends = {k: [f"{k}_{i}_m" for i in "xyz"] for k in ("ground", "body")}
+    ground, body = (tables.columns(SPRINGS, *names) for names in ends.values())
+    for post, end in zip(ground @ UP.T, moved(body).swapaxes(0, 1), strict=True):
+        line = np.stack([np.broadcast_to(post, end.shape), end], 1)
         scene.polyline("springs", line, size=0.002)
-    at_markers = np.einsum("tij,mj->tmi", R, MARKERS) + p[:, None]
-    scene.points("markers", at_markers, size=0.012)
+    scene.points("markers", moved(np.asarray(SET.offsets)), size=0.012)
     return scene

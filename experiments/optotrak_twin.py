@@ -15,11 +15,11 @@ from estimation import Fit, LogNormal, MarkerData, MarkerSet, Problem, Trial, fi
 
 from . import tables
 from .optotrak_fit import FREE as FRICTION, START
-from .optotrak_rig import MARKERS, SPRINGS, at
+from .optotrak_rig import SET, SPRINGS, at, places
 from .optotrak_trial import CHANNELS
 
 
-RATE, SPAN, FINER = 157, 5.0, 16  # 1/s, s, steps a sample
+RATE, SPAN, FINER = 157, 5.0, 8  # 1/s, s, steps a sample
 TIMES = np.arange(round(RATE * SPAN) + 1) / RATE
 NOISE = 1e-4  # m
 GAPS = (  # markers hidden, from and to, s
@@ -42,7 +42,6 @@ SURE = {  # deviations of priors: N/m, m, rad
     POSE: np.deg2rad(5.0),
 }
 CHORDS = 4  # steps of a refit
-SET = MarkerSet.of({str(i): ("rod", p) for i, p in enumerate(MARKERS, start=1)})
 
 
 def released(
@@ -54,14 +53,6 @@ def released(
     return djdyn.rollout(system, times[-1], y0, saveat=times, adjoint=adjoint, **how)
 
 
-@eqx.filter_jit
-def seen_from(
-    mechanism: djdyn.Mechanism, q: Float[Array, "n 5"], markers: MarkerSet = SET
-) -> Float[Array, "n c"]:
-    """Channels, m."""
-    return jax.vmap(lambda q: markers.at(djdyn.look(mechanism, q)).ravel())(q)
-
-
 class Seen(eqx.Module):
     """Markers of the rod after its release."""
 
@@ -70,8 +61,8 @@ class Seen(eqx.Module):
     def __call__(
         self, system: djdyn.System, times: np.ndarray, start: Any, adjoint: str
     ) -> Float[Array, "n c"]:
-        run = released(system, start, times, adjoint)
-        return seen_from(system.mechanism, run.y.q[0], self.markers)
+        q = released(system, start, times, adjoint).y.q[0]
+        return places(system.mechanism, q, self.markers).reshape(len(times), -1)
 
 
 class Held(eqx.Module):
@@ -82,8 +73,8 @@ class Held(eqx.Module):
     def __call__(
         self, system: djdyn.System, times: np.ndarray, start: Any
     ) -> Float[Array, "n c"]:
-        q = jnp.broadcast_to(start.q, (len(times), start.q.size))
-        return seen_from(system.mechanism, q, self.markers)
+        seen = places(system.mechanism, start.q, self.markers).reshape(1, -1)
+        return jnp.broadcast_to(seen, (len(times), seen.size))
 
 
 # The record ---------------------------------------------------------------------------
@@ -209,16 +200,17 @@ def refits(
     return jax.vmap(one)(noise)
 
 
-def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Errors of refits with other noise and other priors, and the last steps' sizes.
-
-    Both in standard errors of the first fit.
+def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors of refits with other noise and other priors; without any noise; and the
+    last steps' sizes. All in standard errors of the first fit.
     """
     used = found.fit.problem.trials[0].present
     truth = problem(found.truth, found.start, clean(), np.asarray(used)[:, ::3])
     n = len(found.fit.J)
-    noise = np.random.default_rng([0, 2]).standard_normal((count, n))
+    noise = np.random.default_rng([0, 2]).standard_normal((count + 1, n))
+    noise[0] = 0.0
     noise[:, : used.size] *= np.asarray(used).ravel()
     x, last = refits(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
     error = np.sqrt(np.diag(found.fit.covariance_x))
-    return np.asarray(x - truth.x[None]) / error, np.asarray(last) / error
+    z = np.asarray(x - truth.x[None]) / error
+    return z[1:], z[0], np.asarray(last) / error

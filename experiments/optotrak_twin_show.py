@@ -7,27 +7,24 @@ import jax
 import numpy as np
 import scipy.optimize
 import scipy.stats
-import xarray as xr
 
 import djdyn
 from estimation import Fit, residuals
 
 from .optotrak_pose import run_cures
-from .optotrak_rig import TWIN, build
-from .optotrak_trial import replay
+from .optotrak_rig import SET, TWIN, build, places
+from .optotrak_trial import labelled, replay
 from .optotrak_twin import (
     CENTRE,
     GAPS,
     LOSSES,
     POSE,
-    SET,
     STIFFNESSES,
     TIMES,
     Found,
     draws,
     identify,
     released,
-    seen_from,
 )
 from .study import Study
 
@@ -47,9 +44,9 @@ LEVELS = np.linspace(0.05, 0.99, 48)
 
 def run_twin(study: Study) -> None:
     found = identify(study.customise(build(**TWIN)))
-    z, last = draws(found, 16 if study.quick else 64)
+    z, *others = draws(found, 15 if study.quick else 64)
     tell_record(study, found)
-    judge(study, found, z, last)
+    judge(study, found, z, *others)
     tell_parameters(study, found, z)
     tell_channels(study, found)
     run_cures(study, found)
@@ -74,7 +71,9 @@ def tell_record(study: Study, found: Found) -> None:
     )
 
 
-def judge(study: Study, found: Found, z: np.ndarray, last: np.ndarray) -> None:
+def judge(
+    study: Study, found: Found, z: np.ndarray, bias: np.ndarray, last: np.ndarray
+) -> None:
     fit = found.fit
     k = int(np.argmax(np.abs(found.z)))
     # Of the mean of z^2 by chance, for unknowns as correlated as these.
@@ -90,6 +89,8 @@ def judge(study: Study, found: Found, z: np.ndarray, last: np.ndarray) -> None:
          f"over {len(z)} draws; tolerance of three deviations by chance"),
         ("refit_left", np.abs(last).max(), 0.0, 0.05,
          "standard errors: the last step of all refits"),
+        ("bias_z", np.abs(bias).max(), 0.0, 0.1,
+         "standard errors, without noise: what steps of 0.8 ms do beside finer ones"),
         ("chi2", fit.chi2, 1.0, 0.05, "one, if noise is all that is left"),
         ("held_out", fit.held_out, 1.0, 0.05,
          "rms error on the last 0.5 s, not fitted, over the noise"),
@@ -155,11 +156,8 @@ def tell_channels(study: Study, found: Found) -> None:
     start = found.fit.starts[0]
     run = released(found.fit.model, start, TIMES).lane(0)
     study.report.scene(replay(run), "The twin as identified")
-    model = np.asarray(seen_from(found.fit.model.mechanism, run.y.q)).reshape(-1, 4, 3)
-    axes = ("t", "marker", "axis")
-    both = {"model": (axes, model), "record": (axes, found.data.with_gaps)}
-    where = {"t": TIMES, "marker": list(SET.labels), "axis": list("xyz")}
-    study.series("twin", xr.Dataset(both, coords=where))
+    model = np.asarray(places(found.fit.model.mechanism, run.y.q))
+    study.series("twin", labelled(TIMES, model=model, record=found.data.with_gaps))
     seen = 1e3 * found.data.with_gaps
     (left,) = residuals(found.fit)
     for k, axis in enumerate("xyz"):

@@ -29,23 +29,23 @@ def test_swapped_labels_are_found_and_gaps_stay():
 def test_markers_hardly_see_where_the_ball_is():
     mechanism = rig.build().mechanism
     q = jnp.asarray(rig.POSES["equilibrium_exact"])
-    J = jax.jacfwd(pose.places)(q, mechanism)
-    sizes = np.linalg.svd(np.deg2rad(J), compute_uv=False)
+    sizes = np.linalg.svd(pose.slopes(mechanism, q), compute_uv=False)
     np.testing.assert_allclose(sizes, pose.DERIVED, rtol=0.03)
 
 
 def test_a_low_fifth_marker_tells_the_pose():
     truth, y0 = rig.twin()
     found = twin.Found(None, None, truth, y0, None)  # pyright: ignore
-    four = pose.sure(pose.sight(found))
-    low = pose.sure(pose.sight(found, pose.with_fifth(pose.LOW)))
+    seen = (pose.SET, pose.with_fifth(pose.LOW))
+    J = (pose.slopes(truth.mechanism, y0.q, m) for m in seen)
+    four, low = (pose.sure(np.asarray(x) / (1e3 * twin.NOISE)) for x in J)
+    five = pose.sight(found, pose.with_fifth(0.15))
     assert four.max() > 1.0
     assert low.max() < 0.25
-    problem = pose.sight(found, pose.with_fifth(0.15))
-    value, slope = pose.design(problem, pose.WORST, pose.OFFSETS)
     h = 1e-4
-    moved = [pose.sight(found, pose.with_fifth(0.15 + s)) for s in (-h, h)]
-    ends = [pose.design(p, pose.WORST, pose.OFFSETS)[0] for p in moved]
+    moved = [pose.moved(five, pose.with_fifth(0.15 + s)) for s in (-h, 0, h)]
+    said = [pose.design(p, pose.WORST, pose.OFFSETS) for p in moved]
+    ends, (value, slope) = (said[0][0], said[2][0]), said[1]
     along = slope[pose.OFFSETS[0]][-1, 0]
     assert along == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=1e-5)
     assert along > 0  # lower is better
