@@ -13,7 +13,8 @@ import djdyn
 
 from .optotrak_rest import STATED_STATIC_Y, rest
 from .optotrak_rig import SPRING_MASS, SPRINGS, TWIN, at, build, places
-from .optotrak_trial import MEASURED_HZ, labelled, peaks, release, replay
+from .optotrak_trial import MEASURED_HZ, peaks, release
+from .optotrak_view import labelled, replay
 from .study import Study
 
 
@@ -146,7 +147,8 @@ def run_measured(study: Study) -> None:
         FREE.items(), np.asarray(GUESS * jnp.exp(log)), *widths(J, placed), strict=True
     ):
         known, free = np.exp(spread)
-        note = f"times or over {known:.2f}; {free:.2f} if the pose is as markers tell"
+        note = "from stated measured numbers; good to a factor of "
+        note += f"{known:.2f}, or {free:.2f} with the pose as markers tell"
         study.metric(f"{stem}.{path}", x, unit=unit, note=note)
         rows.append((path, unit, guess, np.exp(width), x, known, free))
     study.report.table(
@@ -197,14 +199,17 @@ def show(study: Study, found: Trial, log: jax.Array) -> None:
         ("y", "mm"),
         {"marker 1": p[::2, 0, 1]},
         {
-            "stated measured": ([2.2, 3.1, 5.0], [-17.6, -25.0, STATED_STATIC_Y]),
-            "stated measured, time only": ([0.44, 3.88], p[[176, 1552], 0, 1]),
+            "fifth peak, stated measured": ([2.2], [-17.6]),
+            "seventh peak, stated measured": ([3.1], [-25.0]),
+            "rest, stated measured": ([0.0, 5.0], [STATED_STATIC_Y] * 2),
+            "time of first peak, stated measured": ([0.44] * 2, [-90.0, 25.0]),
+            "time of ninth peak, stated measured": ([3.88] * 2, [-90.0, 25.0]),
         },
     )
     study.report.plot(
-        "Identified: x and z of marker 1",
+        "Identified: x and z of marker 1, less those at release",
         ("time", "s", t[::2]),
         ("x and z", "mm"),
-        {"marker 1 x": p[::2, 0, 0], "marker 1 z": p[::2, 0, 2]},
+        {f"marker 1 {k}": p[::2, 0, i] - p[0, 0, i] for i, k in ((0, "x"), (2, "z"))},
     )
     study.report.scene(replay(run), "Trial 5 as identified: rod, springs and markers")

@@ -86,7 +86,8 @@ def run_cures(study: Study, found: Found) -> None:
         "5 s of motion, four markers, prior of 5 deg": motion,
     }
     study.report.table(
-        f"How surely the pose at release is known, deg, by {1e3 * NOISE:g} mm of noise",
+        "Standard errors of the pose at release, deg, by "
+        f"{1e3 * NOISE:g} mm of noise (synthetic)",
         ("from", *ANGLES),
         [(name, *row) for name, row in rows.items()],
     )
@@ -95,13 +96,14 @@ def run_cures(study: Study, found: Found) -> None:
         ("fifth_sd_deg", after.max(), "the same with a fifth marker low on the rod"),
         ("motion_sd_deg", motion.max(), "the same from 5 s of motion"),
     ):
+        note = f"V14, synthetic: {note}"
         study.metric(f"optotrak.pose.{name}", value, unit="deg", note=note)
     low = sight(found, with_fifth(LOW))
     values = [design(moved(low, with_fifth(h)), WORST, OFFSETS) for h in HEIGHTS]
     gains = np.array([slope[OFFSETS[0]][-1, 0] for _, slope in values])
     errors = np.rad2deg(np.exp(0.5 * np.array([value for value, _ in values])))
     study.report.plot(
-        "Where a fifth marker tells most: error of x2 from one sample",
+        "Where a fifth marker tells most: error of x2 from one sample (synthetic)",
         ("height on the rod above the ball's centre", "mm", 1e3 * HEIGHTS),
         ("standard error of x2", "deg"),
         {

@@ -2,18 +2,16 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 import djdyn
-from djdyn.view import Scene
 
 from . import tables
 from .optotrak_rest import carried
-from .optotrak_rig import CONSTANTS, SET, SPRINGS, at, build, places
+from .optotrak_rig import at, build, places
+from .optotrak_view import labelled
 from .study import Study
 
 
@@ -57,14 +55,6 @@ def peaks(t: jax.Array, y: jax.Array, count: int) -> tuple[jax.Array, jax.Array]
     return t[i] - h * slope / (2 * bend), y[i] - slope**2 / (8 * bend)
 
 
-def labelled(t: Any, **seen: Any) -> xr.Dataset:
-    """Places of the markers, m."""
-    axes = ("time", "marker", "axis")
-    data = {k: (axes, np.asarray(x), {"units": "m"}) for k, x in seen.items()}
-    where = {"time": np.asarray(t), "marker": list(SET.labels), "axis": list("xyz")}
-    return xr.Dataset(data, where)
-
-
 def run_frictionless(study: Study) -> None:
     """V9: all markers for five seconds, beside another program's."""
     system = study.customise(build())
@@ -91,7 +81,12 @@ def run_frictionless(study: Study) -> None:
         f"{stem}.energy", energies[0], 1.82501712, 1e-8, unit="J", note="V9, derived"
     )
     study.metric(
-        f"{stem}.energy_drift", np.ptp(energies), 0.0, 1e-8, unit="J", note="V9"
+        f"{stem}.energy_drift",
+        np.ptp(energies),
+        0.0,
+        1e-8,
+        unit="J",
+        note="V9: none ought to be lost",
     )
     study.series("frictionless", labelled(run.t, model=seen))
     t = np.asarray(run.t)
@@ -101,7 +96,7 @@ def run_frictionless(study: Study) -> None:
             ("time", "s", t[::2]),
             (axis, "mm"),
             {f"marker {i + 1}": found[::2, 3 * i + k] for i in range(4)},
-            {f"marker {i + 1}": (t[::20], known[::5, 3 * i + k]) for i in range(4)},
+            {f"marker {i + 1}": (t[::4], known[:, 3 * i + k]) for i in range(4)},
         )
 
 
@@ -114,7 +109,7 @@ def run_friction(study: Study) -> None:
     rows = tables.read("optotrak_synthetic_trial5_coulomb.csv")
     known, y1 = tables.columns(rows, *CHANNELS), seen[:, :, 0, 1]
     error = np.abs(seen[middle, ::4].reshape(known.shape) - known).max()
-    note = "synthetic: twelve channels at all times, 0.15 N"
+    note = "V8, synthetic: twelve channels at all times, 0.15 N"
     name = "optotrak.friction.marker_error_mm"
     study.metric(name, error, 0.0, 5e-3, unit="mm", note=note)
     times, heights = jax.vmap(lambda y: peaks(run.t, y, 9))(jnp.asarray(y1))
@@ -167,7 +162,7 @@ def run_friction(study: Study) -> None:
             "stated measured": np.full(len(COULOMB), MEASURED_HZ),
             "stated simulated": np.full(len(COULOMB), SIMULATED_HZ),
         },
-        {"this run": [8 / (DERIVED[k][1] - DERIVED[k][0]) for k in COULOMB.tolist()]},
+        {"derived": [8 / (DERIVED[k][1] - DERIVED[k][0]) for k in COULOMB.tolist()]},
     )
 
 
@@ -189,34 +184,3 @@ def run_pressed(study: Study) -> None:
             unit="Hz",
             note=note,
         )
-
-
-UP = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])  # x down to z up
-
-
-@eqx.filter_jit
-def _rod(mechanism: djdyn.Mechanism, q: jax.Array) -> djdyn.Pose:
-    return jax.vmap(lambda q: djdyn.frame_pose(mechanism, q, "rod"))(q)
-
-
-def replay(run: djdyn.Trajectory) -> Scene:
-    """Rod, ball, bowl, springs and markers."""
-    X = _rod(run.system.mechanism, run.y.q)
-    R, p = UP @ np.asarray(X.R), np.asarray(X.p) @ UP.T
-    moved = lambda points: np.einsum("tij,mj->tmi", R, points) + p[:, None]
-    scene = Scene(run.t)
-    upright = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-    length, RA, RB = 0.32, CONSTANTS["RA"], CONSTANTS["RB"]
-    scene.capsule("rod", 0.0032, length, R, p, offset=(upright, (length / 2, 0.0, 0.0)))
-    scene.sphere("ball", RB, R, p)
-    for turn in np.linspace(0.0, np.pi, 6, endpoint=False):
-        a = np.linspace(-np.pi / 2, np.pi / 2, 25)
-        arc = np.stack([np.sin(a) * np.cos(turn), np.sin(a) * np.sin(turn), -np.cos(a)])
-        scene.polyline("bowl", RA * arc.T, size=0.001)
-    ends = {k: [f"{k}_{i}_m" for i in "xyz"] for k in ("ground", "body")}
-    ground, body = (tables.columns(SPRINGS, *names) for names in ends.values())
-    for post, end in zip(ground @ UP.T, moved(body).swapaxes(0, 1), strict=True):
-        line = np.stack([np.broadcast_to(post, end.shape), end], 1)
-        scene.polyline("springs", line, size=0.002)
-    scene.points("markers", moved(np.asarray(SET.offsets)), size=0.012)
-    return scene

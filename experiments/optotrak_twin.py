@@ -42,6 +42,7 @@ SURE = {  # deviations of priors: N/m, m, rad
     POSE: np.deg2rad(5.0),
 }
 CHORDS = 4  # steps of a refit
+TOLERANCE = 1e-5
 
 
 def released(
@@ -169,7 +170,7 @@ def identify(truth: djdyn.System, seed: int = 0) -> Found:
     about = {POSE: known[POSE]}
     pose = fit(model, first, priors=about, hold_out=0.0, progress=False)
     record = trial(data.positions, data.visible, pose.starts[0])
-    found = fit(model, record, FREE, priors=known, tolerance=1e-5)
+    found = fit(model, record, FREE, priors=known, tolerance=TOLERANCE)
     return Found(raw, data, truth, y0, found)
 
 

@@ -1,11 +1,6 @@
 """V14, told: what was recorded, what was found, how surely, and how fast."""
 
-import time
-from typing import Any
-
-import jax
 import numpy as np
-import scipy.optimize
 import scipy.stats
 
 import djdyn
@@ -13,7 +8,6 @@ from estimation import Fit, residuals
 
 from .optotrak_pose import run_cures
 from .optotrak_rig import SET, TWIN, build, places
-from .optotrak_trial import labelled, replay
 from .optotrak_twin import (
     CENTRE,
     GAPS,
@@ -26,6 +20,8 @@ from .optotrak_twin import (
     identify,
     released,
 )
+from .optotrak_twin_race import race
+from .optotrak_view import labelled, replay
 from .study import Study
 
 
@@ -96,6 +92,7 @@ def judge(
          "rms error on the last 0.5 s, not fitted, over the noise"),
         ("simulations", fit.evaluations, 0.0, 29.0, "with a Jacobian, to converge"),
     ):  # fmt: skip
+        note = f"V14, synthetic: {note}"
         study.metric(f"{STEM}.{name}", value, reference, within, note=note)
 
 
@@ -109,16 +106,24 @@ def tell_parameters(study: Study, found: Found, z: np.ndarray) -> None:
     for group, paths in GROUPS.items():
         for path, unit in zip(paths, UNITS[group], strict=True):
             i, scale = names.index(path), SHOWN.get(unit, 1.0)
-            numbers = (first[i], value[i], error[i], low[i], high[i])
+            digits = 1 - int(np.floor(np.log10(scale * error[i])))
+            numbers = (
+                _true(found, path),
+                first[i],
+                value[i],
+                error[i],
+                low[i],
+                high[i],
+            )
+            numbers = (round(scale * float(x), digits) for x in numbers)
             share = np.mean(np.abs(z[:, i]) < 1.96)
-            rows.append(
-                (path, unit, _true(found, path) * scale, *(scale * x for x in numbers),
-                 found.z[i], 100 * share)
-            )  # fmt: skip
+            row = (path, unit, *numbers, round(found.z[i], 2), round(100 * share, 1))
+            rows.append(row)
     study.report.table(
-        "V14, identified from twelve noisy channels",
-        ("number", "unit", "true", "start", "found", "standard error", "95 % from",
-         "to", "z", "inside, % of draws"),
+        "V14, identified from twelve noisy channels (synthetic); inside: of "
+        f"{len(z)} draws, those whose 95 % interval holds the truth",
+        ("number", "unit", "true", "start", "found", "std error", "95 % from", "to",
+         "z", "inside, %"),
         rows,
     )  # fmt: skip
     inside = sum(abs(x) < 1.96 for x in found.z)
@@ -135,7 +140,7 @@ def tell_parameters(study: Study, found: Found, z: np.ndarray) -> None:
     order = [names.index(p) for paths in GROUPS.values() for p in paths]
     short = [_short(names[i]) for i in order]
     square = fit.correlation[np.ix_(order, order)]
-    study.report.matrix("V14, correlation of what was found", short, square)
+    study.report.matrix("V14, correlation of what was found (synthetic)", short, square)
 
 
 def _true(found: Found, path: str) -> float:
@@ -155,14 +160,14 @@ def _short(name: str) -> str:
 def tell_channels(study: Study, found: Found) -> None:
     start = found.fit.starts[0]
     run = released(found.fit.model, start, TIMES).lane(0)
-    study.report.scene(replay(run), "The twin as identified")
+    study.report.scene(replay(run), "The twin as identified, with its markers")
     model = np.asarray(places(found.fit.model.mechanism, run.y.q))
     study.series("twin", labelled(TIMES, model=model, record=found.data.with_gaps))
     seen = 1e3 * found.data.with_gaps
     (left,) = residuals(found.fit)
     for k, axis in enumerate("xyz"):
         study.report.plot(
-            f"V14, {axis} of the markers: model, and record (reference)",
+            f"V14, {axis} of the markers: model, and record (reference, synthetic)",
             ("time", "s", TIMES),
             (axis, "mm"),
             {f"marker {i + 1}": 1e3 * model[:, i, k] for i in range(4)},
@@ -188,40 +193,9 @@ def tell_coverage(study: Study, fit: Fit, z: np.ndarray) -> None:
     inside = lambda z: [100 * np.mean(np.abs(z) < end) for end in ends]
     at = {g: [fit.names.index(p) for p in paths] for g, paths in GROUPS.items()}
     study.report.plot(
-        f"V14, coverage over {len(z)} draws of noise",
+        f"V14, coverage over {len(z)} draws of noise (synthetic)",
         ("level of the interval", "%", 100 * LEVELS),
         ("true values inside", "%"),
         {"all": inside(z), **{g: inside(z[:, i]) for g, i in at.items()}},
         {"as it should be": 100 * LEVELS},
     )
-
-
-def race(study: Study, found: Found) -> None:
-    """The same fit by SciPy on differences, from the same start; both compiled."""
-    fit = found.fit
-    scale = np.asarray(fit.problem.scale)
-    predict = jax.jit(lambda x: fit.problem.residuals(x))
-    call = lambda y: np.asarray(predict(y * scale))
-    call(np.asarray(fit.x0) / scale)
-    own, again = _timed(lambda: identify(found.truth))
-    peer, theirs = _timed(
-        lambda: scipy.optimize.least_squares(
-            call, np.asarray(fit.x0) / scale, method="lm", xtol=1e-5, ftol=1e-5
-        )
-    )
-    for name, value, reference, within, unit, note in (
-        ("seconds", own, 0.0, 60.0, "s", "of the whole fit, once compiled"),
-        ("scipy.time_ratio", peer / own, None, None, "",
-         f"SciPy's least_squares on differences, {peer:.3g} s, over ours"),
-        ("scipy.simulations", theirs.nfev, None, None, "", "without a Jacobian"),
-        ("scipy.cost_ratio", theirs.cost / again.fit.cost, None, None, "",
-         "where it ended, over ours"),
-    ):  # fmt: skip
-        metric = f"{STEM}.{name}"
-        study.metric(metric, value, reference, within, unit=unit, note=note)
-
-
-def _timed(work: Any) -> tuple[float, Any]:
-    start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
