@@ -161,8 +161,7 @@ def report_race(
     off = np.abs(theirs.x[1:7] / true[1:] - 1).max()
     stem = f"arm_id.{case}"
     study.metric(
-        f"{stem}.mujoco.max_error_mass", off, note="masses 2 to 7, by mujoco.minimize, "
-        "the least squares of mujoco.sysid",
+        f"{stem}.mujoco.max_error_mass", off, note=f"masses 2 to 7, by {peer.tool()}",
     )  # fmt: skip
     study.metric(
         f"{stem}.rollouts_ratio", found.evaluations / theirs.rollouts,

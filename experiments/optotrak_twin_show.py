@@ -129,7 +129,7 @@ def tell_parameters(study: Study, found: Found, z: np.ndarray) -> None:
     inside = sum(abs(x) < 1.96 for x in found.z)
     worst = fit.after.names[int(np.argmax(fit.after.deviations))]
     study.report.text(
-        f"In plain words: from 5 s of markers the fit finds {len(names)} numbers at "
+        f"From 5 s of markers (synthetic) the fit finds {len(names)} numbers at "
         f"once, in {fit.evaluations} simulations; {inside} of {len(names)} true values "
         "lie inside of their 95 % intervals. Friction and the viscous torque are known "
         "to about a tenth of a per cent, the mass centre to a tenth of a millimetre "
