@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 from djdyn import FreeParameter, Positive
-from estimation import Fit, LogNormal, MarkerData, MarkerSet, Problem, Trial, fit
+from estimation import Fit, LogNormal, MarkerData, MarkerSet, Problem, Trial, fit, refit
 
 from . import tables
 from .optotrak_fit import FREE as FRICTION, START
@@ -41,7 +41,6 @@ SURE = {  # deviations of priors: N/m, m, rad
     **dict.fromkeys(CENTRE, 2e-3),
     POSE: np.deg2rad(5.0),
 }
-CHORDS = 4  # steps of a refit
 TOLERANCE = 1e-5
 
 
@@ -174,33 +173,6 @@ def identify(truth: djdyn.System, seed: int = 0) -> Found:
     return Found(raw, data, truth, y0, found)
 
 
-@eqx.filter_jit
-def refits(
-    problem: Problem,
-    x: Float[Array, " k"],
-    J: Float[Array, "n k"],
-    noise: Float[Array, "draws n"],
-) -> tuple[Float[Array, "draws k"], Float[Array, "draws k"]]:
-    """Found with other noise, in one batch, and by how much the last step moved it.
-
-    Steps of Gauss and Newton on the whole simulation, all with the Jacobian of one
-    optimum.
-    """
-    scale = problem.scale
-    scaled = J * scale[None]
-    gain = scale[:, None] * jnp.linalg.solve(scaled.T @ scaled, scaled.T)
-
-    def one(noise: Array) -> tuple[Array, Array]:
-        def turn(x: Array, _: None) -> tuple[Array, Array]:
-            step = gain @ (problem.residuals(x) - noise)
-            return x - step, step
-
-        found, steps = jax.lax.scan(turn, x, length=CHORDS)
-        return found, steps[-1]
-
-    return jax.vmap(one)(noise)
-
-
 def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Errors of refits with other noise and other priors; without any noise; and the
     last steps' sizes. All in standard errors of the first fit.
@@ -211,7 +183,7 @@ def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     noise = np.random.default_rng([0, 2]).standard_normal((count + 1, n))
     noise[0] = 0.0
     noise[:, : used.size] *= np.asarray(used).ravel()
-    x, last = refits(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
+    x, last = refit(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
     error = np.sqrt(np.diag(found.fit.covariance_x))
     z = np.asarray(x - truth.x[None]) / error
     return z[1:], z[0], np.asarray(last) / error
