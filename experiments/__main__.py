@@ -36,6 +36,7 @@ STUDIES = {
     "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
     "optotrak": "experiments.optotrak",
+    "swing-up": "experiments.swing_up",
     "titan4": "experiments.titan4",
     "winch": "experiments.winch",
 }
