@@ -2,8 +2,8 @@ r"""Trajectory optimisation by iterated linear-quadratic regulators, inputs in a
 
 Each round replaces dynamics and cost along the last trajectory by their first and
 second derivatives, finds the best change of inputs from the end backwards, with those
-at their limits held there (Tassa, Mansard and Todorov, *Control-limited differential dynamic
-programming*, 2014), and goes as far along it as the cost falls.
+at their limits held there (Tassa, Mansard and Todorov, *Control-limited differential
+dynamic programming*, 2014), and goes as far along it as the cost falls.
 """
 
 from collections.abc import Callable
