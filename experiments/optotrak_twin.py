@@ -41,7 +41,7 @@ SURE = {  # deviations of priors: N/m, m, rad
     **dict.fromkeys(CENTRE, 2e-3),
     POSE: np.deg2rad(5.0),
 }
-TOLERANCE = 1e-5
+HOW: dict[str, Any] = {"method": "dogleg", "tolerance": 1e-5}
 
 
 def released(
@@ -169,7 +169,7 @@ def identify(truth: djdyn.System, seed: int = 0) -> Found:
     about = {POSE: known[POSE]}
     pose = fit(model, first, priors=about, hold_out=0.0, progress=False)
     record = trial(data.positions, data.visible, pose.starts[0])
-    found = fit(model, record, FREE, priors=known, tolerance=TOLERANCE)
+    found = fit(model, record, FREE, priors=known, **HOW)
     return Found(raw, data, truth, y0, found)
 
 
