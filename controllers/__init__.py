@@ -2,6 +2,7 @@
 
 from .backstepping import Backstepping as Backstepping
 from .guidance import Joystick as Joystick, ReferenceModel as ReferenceModel
+from .hardening import Late as Late, Noisy as Noisy, hardened as hardened
 from .ilqr import (
     Plan as Plan,
     flat_step as flat_step,
@@ -10,6 +11,7 @@ from .ilqr import (
 )
 from .linear import Linear as Linear, linearise as linearise, lqr as lqr
 from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravity
+from .objective import Seen as Seen
 from .pid import JointPID as JointPID, PIDState as PIDState
 from .reference import Reference as Reference
 from .rivals import Search as Search, compare as compare, search as search

@@ -1,9 +1,9 @@
 r"""Trajectory optimisation by iterated linear-quadratic regulators, inputs in a box.
 
-Each round replaces dynamics and cost along the last trajectory by their first and
-second derivatives, finds the best change of inputs from the end backwards, with those
-at their limits held there (Tassa, Mansard and Todorov, *Control-limited differential
-dynamic programming*, 2014), and goes as far along it as the cost falls.
+Each round replaces dynamics and cost along the last trajectory by their first two
+derivatives, finds the best change of inputs from the end backwards, those at their
+limits held there (Tassa, Mansard and Todorov, *Control-limited differential dynamic
+programming*, 2014), and goes as far along it as the cost falls.
 """
 
 from collections.abc import Callable

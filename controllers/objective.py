@@ -131,10 +131,16 @@ class Objective(AbstractProblem):
         """All scenarios, each with gains of its own, and what was looked at."""
         lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
         y0 = self.scenarios.initial_state
-        saves = np.array(self.saves)
+        sampled = self.how.get("control_period") is not None  # it saves its samples
         run = djdyn.rollout(
-            self.system, self.span, y0, parameters=lanes, saveat=saves, **self.how
+            self.system,
+            self.span,
+            y0,
+            parameters=lanes,
+            saveat=None if sampled else np.array(self.saves),
+            **self.how,
         )
+        run = _thinned(run, len(self.saves)) if sampled else run
         return run, *run.map(self.probes)
 
     def seen(self, xs: Float[Array, "scenarios k"]) -> Seen:
@@ -221,3 +227,15 @@ class Objective(AbstractProblem):
         twice = lambda x: (self.residuals(x),) * 2
         J, r = jax.jacfwd(twice, has_aux=True)(x)
         return r, jnp.where(jnp.isfinite(J), J, 0.0)
+
+
+def _thinned(run: djdyn.Trajectory, count: int) -> djdyn.Trajectory:
+    """As many of its samples, evenly spread."""
+    every, left = divmod(len(run.t) - 1, count - 1)
+    if left:
+        raise ValueError(
+            f"{len(run.t) - 1} samples are looked at evenly, not {count - 1} times"
+        )
+    some = lambda tree: jax.tree.map(lambda x: x[:, ::every], tree)
+    at = lambda r: (r.t, r.y, r.held)
+    return eqx.tree_at(at, run, (run.t[::every], some(run.y), some(run.held)))

@@ -250,8 +250,16 @@ def _keep(path: Path, problem: AbstractProblem, lane: Lane, history: list) -> No
     leaves = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(lane))}
     aside = path.with_suffix(".part.npz")
     all_of_it = {"names": np.array(problem.names), "history": np.array(history)}
+    all_of_it["problem"] = _signature(problem)
     np.savez(aside, allow_pickle=False, **all_of_it, **leaves)
     aside.replace(path)
+
+
+def _signature(problem: AbstractProblem) -> np.ndarray:
+    """Differs where numbers of the problem do."""
+    arrays = jax.tree.leaves(eqx.filter(problem, eqx.is_inexact_array))
+    flat = [np.nan_to_num(np.ravel(x)) for x in arrays]
+    return np.array([[np.sum(x), np.sum(x**2)] for x in flat])
 
 
 def _restored(
@@ -267,5 +275,7 @@ def _restored(
         raise ValueError(
             f"{path} was kept by a search for other unknowns or by another method"
         )
+    if not np.allclose(kept["problem"], _signature(problem), rtol=1e-6):
+        raise ValueError(f"{path} was kept by a search with other data or settings")
     new = [jnp.asarray(a, b.dtype) for a, b in zip(found, leaves, strict=True)]
     return jax.tree.unflatten(tree, new), list(kept["history"])

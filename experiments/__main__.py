@@ -38,6 +38,7 @@ STUDIES = {
     "optotrak": "experiments.optotrak",
     "swing-up": "experiments.swing_up",
     "titan4": "experiments.titan4",
+    "tune-crane": "experiments.tune_crane",
     "winch": "experiments.winch",
 }
 BENCHMARKS = {

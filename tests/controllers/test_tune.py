@@ -80,6 +80,9 @@ def test_a_tuning_goes_on_where_it_stopped(slide, moved, tmp_path):
     assert np.allclose(rest.x, whole.x) and len(rest.history) == len(whole.history)
     with pytest.raises(ValueError, match="another method"):
         tune(slide, 4.0, method="adam", save=tmp_path / "kept", **given)
+    with pytest.raises(ValueError, match="other data or settings"):
+        heavy = djdyn.put(slide, {"slide.mass": 3.0})
+        tune(heavy, 4.0, save=tmp_path / "kept", **given)
 
 
 @pytest.mark.parametrize("risk", ["worst", 0.5])
