@@ -88,7 +88,7 @@ class Report:
         }
         noted = any(c.note for c in checks)
         body = [
-            cell(c.quantity, css="name")
+            re.sub(r"([._])", r"\1<wbr>", cell(c.quantity, css="name"))
             + cell(c.unit)
             + cell(c.value)
             + cell(c.reference)
