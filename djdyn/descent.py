@@ -165,7 +165,8 @@ def _units(
 def _begin(solver: Any, problem: AbstractProblem, units: Units, x: Flat) -> Lane:
     y = x / units.x
     _, arrays, _ = _opened(solver, y, (problem, units))
-    return Lane(y, y, jnp.array(jnp.inf), jnp.array(False), _leaves(arrays))
+    worst = jnp.array(jnp.inf, y.dtype)  # typed, or the second step compiles again
+    return Lane(y, y, worst, jnp.array(False), _leaves(arrays))
 
 
 def _advance(solver: Any, problem: AbstractProblem, units: Units, lane: Lane) -> Lane:

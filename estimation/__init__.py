@@ -53,4 +53,5 @@ from .uncertainty import (
     bands as bands,
     design as design,
     profile as profile,
+    refit as refit,
 )

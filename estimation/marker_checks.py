@@ -5,7 +5,7 @@ from itertools import combinations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .registration import mean_shape, register
 
@@ -75,20 +75,12 @@ def shape_faults(
     if shape is None and not np.any(np.all(visible, 1)):
         return [f"markers {', '.join(labels)} are never all seen at once"], set()
     shape = mean_shape(positions, visible) if shape is None else shape
-    worst = _misfit(positions, visible, shape)
-    bad, said, named = worst > tolerance, [], set()
-    pairs = list(combinations(range(len(labels)), 2)) if bad.any() else []
-    order = np.tile(np.arange(len(labels)), (len(pairs), 1))
+    pairs, worst, pair = swaps(positions, visible, shape, tolerance)
+    bad, cured, said, named = worst > tolerance, pair >= 0, [], set()
     for row, (i, j) in enumerate(pairs):
-        order[row, [i, j]] = j, i
-    misfits = [_misfit(positions[:, o], visible[:, o], shape) for o in order]
-    best = np.argmin(misfits, 0) if pairs else np.zeros(len(times), int)
-    cured = bad & (np.min(misfits, 0) < tolerance) if pairs else bad
-    for row, (i, j) in enumerate(pairs):
-        swapped = cured & (best == row)
-        if swapped.any():
+        if np.any(pair == row):
             named.add(frozenset((labels[i], labels[j])))
-            where = _told(_spans(times, swapped))
+            where = _told(_spans(times, pair == row))
             said.append(f"markers {labels[i]!r} and {labels[j]!r} are swapped {where}")
     if np.any(bad & ~cured):
         off = 1e3 * worst[bad & ~cured].max()
@@ -97,6 +89,26 @@ def shape_faults(
             f"{_told(_spans(times, bad & ~cured))}, and no swap of two explains it"
         )
     return said, named
+
+
+def swaps(
+    positions: Positions,
+    visible: Visible,
+    shape: Float[np.ndarray, "m 3"],
+    tolerance: float,
+) -> tuple[list[tuple[int, int]], Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+    """Pairs of markers; misfit of samples; which pair's exchange cures it, or -1."""
+    m, worst = len(shape), _misfit(positions, visible, shape)
+    pairs, pair = list(combinations(range(m), 2)), np.full(len(worst), -1)
+    bad = worst > tolerance
+    if bad.any():
+        order = np.tile(np.arange(m), (len(pairs), 1))
+        for row, (i, j) in enumerate(pairs):
+            order[row, [i, j]] = j, i
+        misfits = [_misfit(positions[:, o], visible[:, o], shape) for o in order]
+        cured = bad & (np.min(misfits, 0) < tolerance)
+        pair[cured] = np.argmin(misfits, 0)[cured]
+    return pairs, worst, pair
 
 
 @jax.jit

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from djdyn._types import Number, Numbers
 
-from .marker_checks import basic_faults, jump_faults, shape_faults
+from .marker_checks import basic_faults, jump_faults, shape_faults, swaps
 
 
 class MarkerData(eqx.Module):
@@ -131,3 +131,20 @@ class MarkerData(eqx.Module):
             said, named = said + sentences, named | pairs
         jumps = jump_faults(self.times, self.labels, self.positions, self.visible)
         return (*said, *(text for pair, text in jumps.items() if pair not in named))
+
+    def unswapped(
+        self, rigid: Sequence[Mapping[str, Any]], tolerance: Number = 5e-3
+    ) -> "MarkerData":
+        """With labels exchanged back wherever `check` says that two were swapped."""
+        positions, visible = self.positions.copy(), self.visible.copy()
+        for body in rigid:
+            at = [self.labels.index(label) for label in body]
+            shape = np.array([*body.values()], float)
+            here = (positions[:, at], visible[:, at])
+            pairs, _, pair = swaps(*here, shape, float(tolerance))
+            for row, (i, j) in enumerate(pairs):
+                rows = np.flatnonzero(pair == row)[:, None]
+                to, back = [at[i], at[j]], [at[j], at[i]]
+                positions[rows, to] = positions[rows, back]
+                visible[rows, to] = visible[rows, back]
+        return MarkerData(self.times, self.labels, positions, visible)

@@ -173,10 +173,14 @@ class Problem(AbstractProblem):
     def residuals(self, x: Flat, adjoint: str = "forward") -> Float[Array, " n"]:
         """Of data by the loss, then what else ought to be zero, then of priors."""
         r, extra = self.data_residuals(x, adjoint)
+        return jnp.concatenate([self.weighed(r), extra, self.prior_residuals(x)])
+
+    def weighed(self, r: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Residuals by the loss, if it gives residuals."""
         r = self.loss(r)
         if r.ndim == 0:
             raise ValueError("least squares need a loss that gives residuals")
-        return jnp.concatenate([r, extra, self.prior_residuals(x)])
+        return r
 
     def prior_residuals(self, x: Flat) -> Float[Array, " p"]:
         found = [jnp.zeros(0)]

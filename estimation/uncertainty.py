@@ -91,6 +91,35 @@ def _descend_others(
     return jax.vmap(one)(starts)
 
 
+@eqx.filter_jit
+def refit(
+    problem: Problem,
+    x: Flat,
+    J: Float[Array, "n k"],
+    noise: Float[Array, "draws n"],
+    steps: int = 4,
+) -> tuple[Float[Array, "draws k"], Float[Array, "draws k"]]:
+    """Unknowns that fit data with other noise, in one batch, and the last step taken.
+
+    For the coverage of intervals. `noise` is in standard deviations, one for each
+    residual, those of priors too. Steps are those of Gauss and Newton from `x`, all
+    with the Jacobian `J`.
+    """
+    scale = problem.scale
+    scaled = J * scale[None]
+    gain = scale[:, None] * jnp.linalg.solve(scaled.T @ scaled, scaled.T)
+
+    def one(noise: Array) -> tuple[Array, Array]:
+        def turn(x: Array, _: None) -> tuple[Array, Array]:
+            step = gain @ (problem.residuals(x) - noise)
+            return x - step, step
+
+        found, taken = jax.lax.scan(turn, x, length=steps)
+        return found, taken[-1]
+
+    return jax.vmap(one)(noise)
+
+
 def bands(fit: Fit) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Of each trial, predicted values and the standard errors that the unknowns leave.
 

@@ -126,14 +126,24 @@ def report_fit(study: Study, case: str, found: Fit, system: djdyn.System) -> Non
         note="rms error on the last tenth, in 0.1 mm; the record has no noise",
     )  # fmt: skip
     study.report.text(f"Fit ({case}), before: {found.before.verdict()}.")
+    units = djdyn.parameters(system).units
     rows = [
-        (k, float(djdyn.get(system, k)), float(djdyn.get(found.problem.model, k)),
-         float(v), float(found.deviations[k]), off[k])
+        (k, units[k], float(djdyn.get(system, k)),
+         float(djdyn.get(found.problem.model, k)), float(v),
+         float(found.deviations[k]), off[k])
         for k, v in found.values.items()
     ]  # fmt: skip
     study.report.table(
         f"Fit ({case}); standard errors are those of 0.1 mm of noise",
-        ("parameter", "true", "start", "found", "standard error", "relative error"),
+        (
+            "parameter",
+            "unit",
+            "true",
+            "start",
+            "found",
+            "standard error",
+            "relative error",
+        ),
         rows,
     )
     study.report.plot(
@@ -161,8 +171,7 @@ def report_race(
     off = np.abs(theirs.x[1:7] / true[1:] - 1).max()
     stem = f"arm_id.{case}"
     study.metric(
-        f"{stem}.mujoco.max_error_mass", off, note="masses 2 to 7, by mujoco.minimize, "
-        "the least squares of mujoco.sysid",
+        f"{stem}.mujoco.max_error_mass", off, note=f"masses 2 to 7, by {peer.tool()}",
     )  # fmt: skip
     study.metric(
         f"{stem}.rollouts_ratio", found.evaluations / theirs.rollouts,

@@ -1,7 +1,9 @@
 """The arm's record by MuJoCo, and MuJoCo's least squares by differences."""
 
+import contextlib
 import copy
 import importlib
+import io
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -79,7 +81,6 @@ def identify(
     """Masses, and dampings if free, from a record of MuJoCo's own steps of 1 ms."""
     mujoco: Any = importlib.import_module("mujoco")
     rollout: Any = importlib.import_module("mujoco.rollout")
-    minimize: Any = importlib.import_module("mujoco.minimize")
     model, data, state = _model(text, q0, damping)
     control = torques(np.arange(RATE + 1) / RATE, mean)
     rollouts = 0
@@ -102,9 +103,28 @@ def identify(
     target = tips(np.append(model.body_mass[1:], model.dof_damping)[:, None])
     x0 = np.append(masses, [] if dampings is None else dampings)
     rollouts = 0
-    bounds = [x0 / 10, x0 * 10]
-    solve = lambda: minimize.least_squares(
-        x0, lambda x: tips(x) - target, bounds, verbose=minimize.Verbosity.SILENT
-    )
-    (x, _), seconds = timed(solve)
+    x, seconds = timed(lambda: _least_squares(x0, lambda x: tips(x) - target))
     return Found(x.ravel(), rollouts, seconds)
+
+
+def tool() -> str:
+    """Which of MuJoCo's tools is there to race."""
+    sysid: Any = importlib.import_module("mujoco.sysid")
+    if hasattr(sysid, "optimize"):
+        return "mujoco.sysid"
+    return "mujoco.minimize, the solver of mujoco.sysid, which lacks its own extras"
+
+
+def _least_squares(x0: np.ndarray, residual: Callable[[Any], Any]) -> np.ndarray:
+    """By `mujoco.sysid` where all it needs is installed, else by its solver alone."""
+    low, high = x0 / 10, x0 * 10
+    sysid: Any = importlib.import_module("mujoco.sysid")
+    if not hasattr(sysid, "optimize"):
+        minimize: Any = importlib.import_module("mujoco.minimize")
+        silent = minimize.Verbosity.SILENT
+        return minimize.least_squares(x0, residual, [low, high], verbose=silent)[0]
+    free = sysid.ParameterDict()
+    free.add(sysid.Parameter("all", x0, low, high))
+    with contextlib.redirect_stdout(io.StringIO()):  # it tells of every step
+        found = sysid.optimize(free, lambda x, _: ([residual(x)], None, None))[1]
+    return found.x

@@ -89,11 +89,12 @@ def run(study: Study) -> None:
         "bounce_id.recovered", 100 * good.mean(), 100.0, 5.0, unit="%",
         note=f"of {starts} starts over two decades, within 3 standard errors",
     )  # fmt: skip
+    units = djdyn.parameters(system).units
     for name, value in found.values.items():
         true, deviation = float(djdyn.get(system, name)), float(found.deviations[name])
         study.metric(
             f"bounce_id.{name.rsplit('.', 1)[-1]}", value, true, 3 * deviation,
-            note=f"± {deviation:.2g}",
+            unit=units[name], note=f"± {deviation:.2g}, one standard error",
         )  # fmt: skip
     study.metric("bounce_id.chi2", found.chi2, 1.0, 0.3, note="squares over freedoms")
     p = residuals(found)[0].p_white[0]
@@ -107,23 +108,25 @@ def run(study: Study) -> None:
         ("start over true, decades", "", np.log10(began[order, i] / STIFFNESS)),
         ("end over true, decades", ""),
         {"ends": np.log10(ended[order, i] / STIFFNESS)},
+        {"starts": np.log10(began[order, i] / STIFFNESS)},
     )
-    study.report.table(
-        "Starts that ended elsewhere",
-        ("stiffness", "dissipation", "ended at", "", "cost over least"),
-        [
-            (began[n, i], began[n, j], ended[n, i], ended[n, j],
-             found.costs[n] / found.cost)
-            for n in np.flatnonzero(~good)
-        ],
-    )  # fmt: skip
+    if not good.all():
+        study.report.table(
+            "Starts that ended elsewhere",
+            ("stiffness", "dissipation", "ended at", "", "cost over least"),
+            [
+                (began[n, i], began[n, j], ended[n, i], ended[n, j],
+                 found.costs[n] / found.cost)
+                for n in np.flatnonzero(~good)
+            ],
+        )  # fmt: skip
     fitted = predicted(found)
     study.report.plot(
-        "The marker, and the model found",
+        "The marker (synthetic), and the model found",
         ("time", "s", TIMES),
         ("height", "mm"),
         {"model": 1e3 * fitted},
-        {"measured": 1e3 * values[:, 0]},
+        {"record": 1e3 * values[:, 0]},
     )
 
 

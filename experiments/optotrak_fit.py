@@ -12,8 +12,9 @@ from jaxtyping import Array, Float
 import djdyn
 
 from .optotrak_rest import STATED_STATIC_Y, rest
-from .optotrak_rig import SPRING_MASS, SPRINGS, TWIN, at, build, markers
-from .optotrak_trial import MEASURED_HZ, peaks, release, replay
+from .optotrak_rig import SPRING_MASS, SPRINGS, TWIN, at, build, places
+from .optotrak_trial import MEASURED_HZ, peaks, release
+from .optotrak_view import labelled, replay
 from .study import Study
 
 
@@ -56,16 +57,14 @@ class Trial(eqx.Module):
 
     def places(self, q: jax.Array) -> jax.Array:
         """Of the markers, mm."""
-        world = djdyn.look(self.system.mechanism, q)
-        names = [f"marker_{i}" for i in range(1, 5)]
-        return 1e3 * jnp.stack([world.pose(name).p for name in names])
+        return 1e3 * places(self.system.mechanism, q)
 
     def seen(self, log: jax.Array, turned: jax.Array) -> jax.Array:
         """In the order of `MEASURED`; rest goes as good as linearly with mass."""
         lanes = {k: x[None] for k, x in self.values(log).items()}
         how: dict[str, Any] = {"span": 4.5, "adjoint": "forward"}
         run = release(self.system, self.start(turned), lanes, **how)
-        y = jax.vmap(lambda q: self.places(q)[0, 1])(run.y.q[0])
+        y = self.places(run.y.q[0])[:, 0, 1]
         times, heights = peaks(run.t, y, 9)
         light, heavy = self.still
         still = light + (heavy - light) * jnp.exp(log[2])
@@ -148,7 +147,8 @@ def run_measured(study: Study) -> None:
         FREE.items(), np.asarray(GUESS * jnp.exp(log)), *widths(J, placed), strict=True
     ):
         known, free = np.exp(spread)
-        note = f"times or over {known:.2f}; {free:.2f} if the pose is as markers tell"
+        note = "from stated measured numbers; good to a factor of "
+        note += f"{known:.2f}, or {free:.2f} with the pose as markers tell"
         study.metric(f"{stem}.{path}", x, unit=unit, note=note)
         rows.append((path, unit, guess, np.exp(width), x, known, free))
     study.report.table(
@@ -191,22 +191,25 @@ def show(study: Study, found: Trial, log: jax.Array) -> None:
     """Marker channels and replay of the machine found."""
     lanes = {k: np.asarray(x)[None] for k, x in found.values(log).items()}
     run = release(found.system, found.start(jnp.zeros(5)), lanes).lane(0)
-    p, t = np.asarray(run.map(markers)), np.asarray(run.t)
-    study.series("identified", run)
+    p, t = np.asarray(found.places(run.y.q)), np.asarray(run.t)
+    study.series("identified", labelled(t, model=1e-3 * p))
     study.report.plot(
         "Identified: marker 1 y, and the peaks and rest stated as measured",
         ("time", "s", t[::2]),
         ("y", "mm"),
         {"marker 1": p[::2, 0, 1]},
         {
-            "stated measured": ([2.2, 3.1, 5.0], [-17.6, -25.0, STATED_STATIC_Y]),
-            "stated measured, time only": ([0.44, 3.88], p[[176, 1552], 0, 1]),
+            "fifth peak, stated measured": ([2.2], [-17.6]),
+            "seventh peak, stated measured": ([3.1], [-25.0]),
+            "rest, stated measured": ([0.0, 5.0], [STATED_STATIC_Y] * 2),
+            "time of first peak, stated measured": ([0.44] * 2, [-90.0, 25.0]),
+            "time of ninth peak, stated measured": ([3.88] * 2, [-90.0, 25.0]),
         },
     )
     study.report.plot(
-        "Identified: x and z of marker 1",
+        "Identified: x and z of marker 1, less those at release",
         ("time", "s", t[::2]),
         ("x and z", "mm"),
-        {"marker 1 x": p[::2, 0, 0], "marker 1 z": p[::2, 0, 2]},
+        {f"marker 1 {k}": p[::2, 0, i] - p[0, 0, i] for i, k in ((0, "x"), (2, "z"))},
     )
     study.report.scene(replay(run), "Trial 5 as identified: rod, springs and markers")

@@ -11,7 +11,7 @@ import scipy.linalg
 import djdyn
 from djdyn import dynamics
 
-from .optotrak_rig import POSES, SPRING_MASS, at, build, markers
+from .optotrak_rig import POSES, SPRING_MASS, at, build, places
 from .study import Study
 
 
@@ -43,6 +43,14 @@ def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
     return M, -jax.jacfwd(force)(y.q), jax.jacfwd(slip)(y.v)
 
 
+@eqx.filter_jit
+def carried(system: djdyn.System, y: djdyn.State) -> tuple[jax.Array, jax.Array]:
+    """Force on the ball if nothing accelerates, and energy."""
+    now, row = system.at(0.0, y), system.mechanism.joint_index("rod")
+    loads = dynamics.reactions(now.laden, jnp.zeros_like(y.v), now.F_WB)
+    return loads[row, 3:], now.energy()
+
+
 def modes(system: djdyn.System) -> dict[str, np.ndarray]:
     """Frequencies about rest, Hz: sliding freely, and rolling without slip."""
     M, K, J = map(np.asarray, _linear(system, rest(system)))
@@ -54,17 +62,11 @@ def modes(system: djdyn.System) -> dict[str, np.ndarray]:
     }
 
 
-@eqx.filter_jit
-def _at_rest(system: djdyn.System, y: djdyn.State) -> tuple[Any, Any, Any]:
-    now = system.at(0.0, y)
-    return now.reaction("rod"), now.energy(), markers(now)
-
-
 def run_rest(study: Study) -> None:
     """V2: from nothing fitted."""
     system = study.customise(build())
     y = rest(system)
-    reaction, energy, places = _at_rest(system, y)
+    force, energy = carried(system, y)
     q = np.asarray(y.q)
     rows, stem = [], "optotrak.equilibrium"
     for name, row, within, said in (
@@ -81,11 +83,11 @@ def run_rest(study: Study) -> None:
         ("origin", *(f"x{i}" for i in range(1, 6))),
         rows,
     )
-    carried, y1 = np.linalg.norm(reaction[3:]), places[0, 1]
+    y1 = 1e3 * places(system.mechanism, y.q)[0, 1]
     for name, value, reference, within, unit, note in (
         (
             "normal_force",
-            carried,
+            np.linalg.norm(force),
             0.56059,
             1e-5,
             "N",

@@ -6,8 +6,10 @@ World axes are those of the source: the origin in the bowl's centre, x down.
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 import djdyn
 from djdyn._types import Scalar
@@ -15,6 +17,7 @@ from djdyn._units import si
 from djdyn.kinematics import World
 from djdyn.part import AbstractPassivePart, Load, Signals
 from djdyn.parts import PointContactFriction, SpringDamper
+from estimation import MarkerSet
 
 from . import tables
 
@@ -37,6 +40,7 @@ SPRINGS = tables.read("optotrak_springs.csv")
 MARKERS = tables.columns(
     tables.read("optotrak_markers.csv"), "body_x_m", "body_y_m", "body_z_m"
 )
+SET = MarkerSet.of({str(i): ("rod", p) for i, p in enumerate(MARKERS, start=1)})
 ANGLES = tuple(f"x{i}_deg" for i in range(1, 6))
 POSES = {  # of the joint, rad
     row["name"]: np.deg2rad([float(row[k]) for k in ANGLES if row[k]])
@@ -96,7 +100,7 @@ def build(
 
     `contact.coulomb`, `contact.turning`, `contact.viscous`, `spring_E.stiffness` to
     `spring_J.stiffness` (also `rest_length` and `mass`), `rod.mass`,
-    `rod.p_BC` (the mass centre) and `rod.I_BC`, `marker_1.X_BF.p` to `marker_4.X_BF.p`.
+    `rod.p_BC` (the mass centre) and `rod.I_BC`.
     The pose to start from is `initial_state(q={"rod": POSES[...]})`.
 
     **Arguments:**
@@ -121,8 +125,6 @@ def build(
         )
         if damping is not None:
             parts[f"damper_{name}"] = PointDamper(f"body_{name}", damping)
-    for i, p in enumerate(MARKERS, start=1):
-        frames.append(djdyn.Frame(f"marker_{i}", "rod", djdyn.translation(p)))
     parts["contact"] = PointContactFriction("rod", coulomb, viscous, turning, mu)
     body = djdyn.Body("rod", "world", joint, **rod(inertia))
     mechanism = djdyn.Mechanism((body,), tuple(frames), gravity_W=(G, 0.0, 0.0))
@@ -140,7 +142,10 @@ def at(system: djdyn.System, pose: str) -> djdyn.State:
     return system.initial_state(q={"rod": POSES[pose]})
 
 
-def markers(now: Any) -> jnp.ndarray:
-    """Of an instant: the markers' places, mm."""
-    names = [f"marker_{i}" for i in range(1, len(MARKERS) + 1)]
-    return 1e3 * jnp.stack([now.world.pose(name).p for name in names])
+@eqx.filter_jit
+def places(
+    mechanism: djdyn.Mechanism, q: Float[Array, "*n 5"], markers: MarkerSet = SET
+) -> Float[Array, "*n m 3"]:
+    """Of the markers, m."""
+    seen = jax.vmap(lambda q: markers.at(djdyn.look(mechanism, q)))(q.reshape(-1, 5))
+    return seen.reshape(*q.shape[:-1], -1, 3)

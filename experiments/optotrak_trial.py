@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import djdyn
-from djdyn.view import Scene
 
 from . import tables
-from .optotrak_rig import CONSTANTS, MARKERS, SPRINGS, at, build, markers
+from .optotrak_rest import carried
+from .optotrak_rig import at, build, places
+from .optotrak_view import labelled
 from .study import Study
 
 
@@ -62,7 +63,8 @@ def run_frictionless(study: Study) -> None:
     known = tables.columns(
         tables.read("optotrak_synthetic_trial5_frictionless.csv"), *CHANNELS
     )
-    found = np.asarray(run.map(markers)).reshape(len(run), -1)
+    seen = places(system.mechanism, run.y.q)
+    found = 1e3 * np.asarray(seen).reshape(len(run), -1)
     errors = np.abs(found[::4] - known)
     stem = "optotrak.frictionless"
     note = "V9, synthetic: twelve channels at 5 s; printed to 1e-4"
@@ -73,12 +75,20 @@ def run_frictionless(study: Study) -> None:
     study.metric(
         f"{stem}.marker_error_ever_mm", errors.max(), 0.0, 1e-3, unit="mm", note=note
     )
-    energy = np.asarray(run.energy())
+    then = lambda i: jax.tree.map(lambda x: x[i], run.y)
+    energies = [carried(system, then(i))[1] for i in range(0, len(run), 40)]
     study.metric(
-        f"{stem}.energy", energy[0], 1.82501712, 1e-8, unit="J", note="V9, derived"
+        f"{stem}.energy", energies[0], 1.82501712, 1e-8, unit="J", note="V9, derived"
     )
-    study.metric(f"{stem}.energy_drift", np.ptp(energy), 0.0, 1e-8, unit="J", note="V9")
-    study.series("frictionless", run)
+    study.metric(
+        f"{stem}.energy_drift",
+        np.ptp(energies),
+        0.0,
+        1e-8,
+        unit="J",
+        note="V9: none ought to be lost",
+    )
+    study.series("frictionless", labelled(run.t, model=seen))
     t = np.asarray(run.t)
     for k, axis in enumerate("xyz"):
         study.report.plot(
@@ -86,7 +96,7 @@ def run_frictionless(study: Study) -> None:
             ("time", "s", t[::2]),
             (axis, "mm"),
             {f"marker {i + 1}": found[::2, 3 * i + k] for i in range(4)},
-            {f"marker {i + 1}": (t[::20], known[::5, 3 * i + k]) for i in range(4)},
+            {f"marker {i + 1}": (t[::4], known[:, 3 * i + k]) for i in range(4)},
         )
 
 
@@ -94,11 +104,12 @@ def run_friction(study: Study) -> None:
     """V8: frequency against Coulomb's force, with the inertia as printed."""
     system = study.customise(build(inertia="as printed"))
     run = release(system, at(system, "trial_5"), {"contact.coulomb": COULOMB})
-    seen, middle = np.asarray(run.map(markers)), COULOMB.tolist().index(0.15)
+    seen = 1e3 * np.asarray(places(system.mechanism, run.y.q))
+    middle = COULOMB.tolist().index(0.15)
     rows = tables.read("optotrak_synthetic_trial5_coulomb.csv")
     known, y1 = tables.columns(rows, *CHANNELS), seen[:, :, 0, 1]
     error = np.abs(seen[middle, ::4].reshape(known.shape) - known).max()
-    note = "synthetic: twelve channels at all times, 0.15 N"
+    note = "V8, synthetic: twelve channels at all times, 0.15 N"
     name = "optotrak.friction.marker_error_mm"
     study.metric(name, error, 0.0, 5e-3, unit="mm", note=note)
     times, heights = jax.vmap(lambda y: peaks(run.t, y, 9))(jnp.asarray(y1))
@@ -151,7 +162,7 @@ def run_friction(study: Study) -> None:
             "stated measured": np.full(len(COULOMB), MEASURED_HZ),
             "stated simulated": np.full(len(COULOMB), SIMULATED_HZ),
         },
-        {"this run": [8 / (DERIVED[k][1] - DERIVED[k][0]) for k in COULOMB.tolist()]},
+        {"derived": [8 / (DERIVED[k][1] - DERIVED[k][0]) for k in COULOMB.tolist()]},
     )
 
 
@@ -160,8 +171,8 @@ def run_pressed(study: Study) -> None:
     system = study.customise(build(inertia="as printed", mu=0.25))
     mu = np.array([0.25, 0.30])
     run = release(system, at(system, "trial_5"), {"contact.mu": mu})
-    y1 = np.asarray(run.map(markers))[:, :, 0, 1]
-    times, _ = jax.vmap(lambda y: peaks(run.t, y, 9))(jnp.asarray(y1))
+    y1 = 1e3 * places(system.mechanism, run.y.q)[:, :, 0, 1]
+    times, _ = jax.vmap(lambda y: peaks(run.t, y, 9))(y1)
     for k, known in enumerate((2.362, 2.379)):
         note = f"friction of {mu[k]:.2f} times what the joint carries; derived"
         hertz = 8 / (times[k, 8] - times[k, 0])
@@ -173,28 +184,3 @@ def run_pressed(study: Study) -> None:
             unit="Hz",
             note=note,
         )
-
-
-UP = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])  # x down to z up
-
-
-def replay(run: djdyn.Trajectory) -> Scene:
-    """Rod, ball, bowl, springs and markers."""
-    X = run.pose("rod")
-    R, p = UP @ np.asarray(X.R), np.asarray(X.p) @ UP.T
-    scene = Scene(run.t)
-    upright = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-    length, RA, RB = 0.32, CONSTANTS["RA"], CONSTANTS["RB"]
-    scene.capsule("rod", 0.0032, length, R, p, offset=(upright, (length / 2, 0.0, 0.0)))
-    scene.sphere("ball", RB, R, p)
-    for turn in np.linspace(0.0, np.pi, 6, endpoint=False):
-        a = np.linspace(-np.pi / 2, np.pi / 2, 25)
-        arc = np.stack([np.sin(a) * np.cos(turn), np.sin(a) * np.sin(turn), -np.cos(a)])
-        scene.polyline("bowl", RA * arc.T, size=0.001)
-    for row in SPRINGS:
-        ends = [run.pose(f"{k}_{row['spring']}").p for k in ("ground", "body")]
-        line = np.stack([np.asarray(e) @ UP.T for e in ends], 1)
-        scene.polyline("springs", line, size=0.002)
-    at_markers = np.einsum("tij,mj->tmi", R, MARKERS) + p[:, None]
-    scene.points("markers", at_markers, size=0.012)
-    return scene

@@ -55,6 +55,23 @@ class Report:
             body.append("".join(cell(value) for value in row))
         self._table(title, header, body)
 
+    def matrix(self, title: str, names: Sequence[str], values: Numbers) -> None:
+        """A square table of numbers from -1 to 1, coloured by sign and size."""
+        square = numbers(values, "values", title, (len(names), len(names)))
+        if not (np.abs(square) < 1 + 1e-9).all():
+            raise ValueError(f"values of {title!r} must lie between -1 and 1")
+        body = []
+        for name, row in zip(names, square, strict=True):
+            shades = [
+                colors.PALETTE[int(x < 0)] + f"{round(200 * abs(x)):02x}" for x in row
+            ]
+            cells = "".join(
+                f'<td class="number" style="background:{shade}">{x:.2f}</td>'
+                for shade, x in zip(shades, row, strict=True)
+            )
+            body.append(cell(name) + cells)
+        self._table(title, ("", *names), body)
+
     def comparison(
         self, title: str, rows: Iterable[Check | Sequence[Any]]
     ) -> list[Check]:
@@ -71,7 +88,7 @@ class Report:
         }
         noted = any(c.note for c in checks)
         body = [
-            cell(c.quantity)
+            re.sub(r"([._])", r"\1<wbr>", cell(c.quantity, css="name"))
             + cell(c.unit)
             + cell(c.value)
             + cell(c.reference)

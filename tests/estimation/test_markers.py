@@ -53,6 +53,7 @@ def test_swapped_labels_are_found():
     for rigid in ([tuple(ROD)], [ROD]):
         said = swapped.check(rigid)
         assert said == ("markers '1' and '3' are swapped from 0.636943 to 0.821656 s",)
+    np.testing.assert_array_equal(swapped.unswapped([ROD]).positions, p)
     relabelled = MarkerData(data.times, ("2", "1", "3", "4"), p, data.visible)
     assert relabelled.check() == relabelled.check([tuple(ROD)]) == ()
     (said,) = relabelled.check([ROD])

@@ -18,6 +18,7 @@ from estimation import (
     fit,
     posterior,
     profile,
+    refit,
     residuals,
 )
 
@@ -48,6 +49,21 @@ def test_the_profile_of_a_linear_model_is_a_parabola(straight):
     low, high = found.interval()
     assert np.allclose(np.array([low, high]) - straight.values["b"],
                        np.array([-1, 1]) * 1.9596 * sd, rtol=1e-4)  # fmt: skip
+
+
+def test_refits_are_fits_of_other_data(straight, decayed):
+    """Of a line in one step, as linear least squares; of a decay, as `fit` does."""
+    noise = np.random.default_rng(3).standard_normal((4, len(TIMES)))
+    x, _ = refit(straight.problem, straight.x, straight.J, jnp.asarray(noise), 1)
+    known = straight.x[None] + np.linalg.lstsq(A, 0.1 * noise.T)[0].T
+    assert np.allclose(x, known, atol=1e-12)
+    x, last = refit(decayed.problem, decayed.x, decayed.J, jnp.asarray(noise[:1]), 12)
+    other = Trial(TIMES, record() + SIGMA * noise[0], decay, sigma=SIGMA)
+    again = fit(Decay(), other, FREE, hold_out=0.0, tolerance=1e-9)
+    assert np.allclose(
+        x[0], again.x, rtol=1e-3, atol=1e-3 * np.abs(again.x - decayed.x)
+    )
+    assert np.abs(last).max() < 1e-6
 
 
 def test_a_profile_is_a_fit_of_all_others(decayed):

@@ -64,14 +64,6 @@ def test_the_record_measures_the_cylinder():
     assert jnp.allclose(record.measured(run)[0, 2], reach, rtol=1e-12)
 
 
-def test_standard_errors_are_those_of_linear_least_squares():
-    """A straight line through ten points of unit noise."""
-    x = jnp.arange(10.0)
-    J = jnp.stack([jnp.ones(10), x - x.mean()], 1)
-    known = [1 / jnp.sqrt(10.0), 1 / jnp.sqrt(82.5)]
-    assert jnp.allclose(record.deviations(J), jnp.stack(known), rtol=1e-12)
-
-
 @pytest.mark.slow
 def test_stiff_oil_at_a_millisecond_in_both_precisions():
     """V15 with oil of 1.4e9 Pa, until the boom moves."""

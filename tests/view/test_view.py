@@ -143,6 +143,15 @@ def test_table_refuses_a_short_row():
         Report("r").table("Masses", ["a", "b"], [[1]])
 
 
+def test_matrix_shades_by_sign_and_size():
+    report = Report("r")
+    report.matrix("Alike", ["a", "b"], [[1.0, -0.5], [-0.5, 1.0]])
+    assert report.html().count('style="background:#e1782f64">-0.50</td>') == 2
+    for wrong in ([[2.0]], [[np.nan]]):
+        with pytest.raises(ValueError, match="'Alike' must lie between -1 and 1"):
+            report.matrix("Alike", ["a"], wrong)
+
+
 def nan_at(index, shape):
     array = np.zeros(shape)
     array[index] = np.nan
