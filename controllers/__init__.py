@@ -2,6 +2,7 @@
 
 from .backstepping import Backstepping as Backstepping
 from .guidance import Joystick as Joystick, ReferenceModel as ReferenceModel
+from .linear import Linear as Linear, linearise as linearise, lqr as lqr
 from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravity
 from .pid import JointPID as JointPID, PIDState as PIDState
 from .reference import Reference as Reference

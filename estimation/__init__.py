@@ -1,5 +1,7 @@
 """From measurements to parameters and states, and how surely they are known."""
 
+from djdyn.manifold import tangent as tangent
+
 from .diagnostics import (
     Residuals as Residuals,
     compare as compare,
@@ -30,7 +32,6 @@ from .losses import (
     SoftL1 as SoftL1,
     Squares as Squares,
 )
-from .manifold import tangent as tangent
 from .marker_files import read_markers as read_markers, write_markers as write_markers
 from .marker_set import MarkerSet as MarkerSet
 from .markers import MarkerData as MarkerData

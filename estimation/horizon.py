@@ -21,10 +21,10 @@ import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
 from djdyn._types import Numbers
+from djdyn.manifold import Matrix, carried, difference, moved_by, shifted
 from djdyn.system import State
 
 from .kalman import check_covariance, condition, symmetric
-from .manifold import Matrix, carried, difference, moved_by, shifted
 from .state_model import Samples, StateModel, samples
 
 

@@ -19,9 +19,17 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from djdyn._types import Numbers, Scalar, known
+from djdyn.manifold import (
+    Matrix,
+    Tangent,
+    carried,
+    difference,
+    dimension,
+    moved_by,
+    shifted,
+)
 from djdyn.system import State, System
 
-from .manifold import Matrix, Tangent, carried, difference, dimension, moved_by, shifted
 from .state_model import StateModel, samples
 
 

@@ -13,11 +13,10 @@ from jaxtyping import Array, Bool, Float
 from djdyn._types import Numbers, Scalar, known
 from djdyn._units import check_values, si
 from djdyn.field import Field, needed
+from djdyn.manifold import dimension
 from djdyn.steps import METHODS, one_step
 from djdyn.system import Instant, State, System
 from djdyn.trajectory import input_values
-
-from .manifold import dimension
 
 
 class StateModel(eqx.Module):
@@ -28,7 +27,7 @@ class StateModel(eqx.Module):
     $$x_{k+1} = f(x_k)\oplus G w_k\sqrt{dt},\qquad z_k = h(x_k) + e_k,$$
 
     with $w_k$ standard normal and $e_k$ normal with the deviations `noise`; $\oplus$
-    moves a state by a tangent vector (`estimation.manifold`).
+    moves a state by a tangent vector (`djdyn.manifold`).
 
     **Arguments:**
 

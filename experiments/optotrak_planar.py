@@ -110,7 +110,7 @@ def lagrangian(q: jax.Array, u: jax.Array) -> jax.Array:
     table = lambda *names: jnp.asarray(tables.columns(SPRINGS, *names))
     D, L = (table(*(f"{k}_{i}_m" for i in "xyz")) for k in ("body", "ground"))
     K, rest = table("stiffness_N_per_m"), table("zero_force_length_m")
-    stretch = jnp.linalg.norm(p_B + D @ T.T - L, axis=1, keepdims=True) - rest
+    stretch = jnp.linalg.norm(p_B[None] + D @ T.T - L, axis=1, keepdims=True) - rest
     return total + w @ body["I_BC"] @ w / 2 - jnp.sum(K * stretch**2) / 2
 
 

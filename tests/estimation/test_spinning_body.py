@@ -8,6 +8,7 @@ from scipy.stats import chi2
 
 import djdyn
 from djdyn.joints import Free
+from djdyn.manifold import difference, shifted
 from djdyn.mechanism import Body, Mechanism
 from estimation import (
     MarkerSet,
@@ -17,7 +18,6 @@ from estimation import (
     smooth,
     tangent,
 )
-from estimation.manifold import difference, shifted
 from tests.gradients import assert_gradient, quick_jit
 
 

@@ -200,9 +200,14 @@ def built(names, parts, inputs=None) -> djdyn.System:
     return djdyn.System(djdyn.Mechanism(tuple(bodies)), parts, inputs or {})
 
 
+ROLLING = ("stylus", "disc")
 MACHINES = {
-    "all": lambda: built(JOINTS, PARTS, {"follower_wrench": np.arange(6.0)}),
-    "touching": lambda: built(("deck", "stylus", "buoy"), TOUCHING),
+    "all": lambda: built(
+        [k for k in JOINTS if k not in ROLLING],
+        PARTS,
+        {"follower_wrench": np.arange(6.0)},
+    ),
+    "touching": lambda: built(("deck", *ROLLING, "buoy"), TOUCHING),
 }
 
 
@@ -248,7 +253,8 @@ def assert_near(found, wanted, rtol: float, scale: str = "each"):
     for (path, x), z in zip(rows, jax.tree.leaves(wanted), strict=True):
         size = np.max(np.abs(z), initial=0.0) if scale == "each" else most
         if not np.all(np.abs(x - z) <= rtol * size):
-            wrong.append(jax.tree_util.keystr(path))
+            off = np.max(np.abs(x - z)) / size
+            wrong.append(f"{jax.tree_util.keystr(path)} by {off:.1e}")
     assert not wrong
 
 
@@ -267,8 +273,11 @@ def test_states(system, y0, solver):
 def test_gradients(system, y0):
     def gradient(backend: str):
         def loss(args):
-            y = states(backend, *args).y
-            return sum(jnp.sum(jnp.cos(2 * x)) for x in jax.tree.leaves(y))
+            leaves = jax.tree.leaves(states(backend, *args).y)
+            # No phases of thousands of turns: they would magnify rounding.
+            sizes = [jnp.max(jnp.abs(x), initial=1.0) for x in leaves]
+            pairs = zip(leaves, jax.lax.stop_gradient(sizes), strict=True)
+            return sum(jnp.sum(jnp.cos(2 * x / size)) for x, size in pairs)
 
         return eqx.filter_jit(eqx.filter_grad(loss))((system, y0))
 

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from djdyn._types import Numbers, Quat, Vec3
-from djdyn.joints import AbstractJoint, Free, Spherical
-from djdyn.spatial import quat_exp, quat_log, quat_multiply
-from djdyn.system import State, System
+from ._types import Numbers, Quat, Vec3
+from .joints import AbstractJoint, Free, Spherical
+from .spatial import quat_exp, quat_log, quat_multiply
+from .system import State, System
 
 
 Tangent = Float[Array, " k"]

@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 import djdyn
 from controllers import JointPID
 from djdyn.joints import Free, Revolute, Spherical
+from djdyn.manifold import difference, dimension, shifted, tangent
 from djdyn.mechanism import Body, Mechanism
 from djdyn.system import State
-from estimation.manifold import difference, dimension, shifted, tangent
 from tests.gradients import assert_gradient
 
 
