@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 
+from .benchmarks.race import race
 from .cube_toss_data import HALF, Tosses
 from .cube_toss_model import Unknowns, miss, predict
 
@@ -44,10 +45,12 @@ def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
 _slope = eqx.filter_jit(jax.grad(cost))
 
 
-def fit(system: djdyn.System, tosses: Tosses, steps: int = STEPS) -> Unknowns:
+def fit(
+    system: djdyn.System, tosses: Tosses, steps: int = STEPS, batch: int = BATCH
+) -> Unknowns:
     """Adam on random batches of tosses."""
     rng = np.random.default_rng(0)
-    x, batch = Unknowns.zeros(), min(BATCH, len(tosses))
+    x, batch = Unknowns.zeros(), min(batch, len(tosses))
     rate = optax.cosine_decay_schedule(0.1, steps, 0.03)
     adam = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate, 0.8, 0.95))
     state, left = adam.init(eqx.filter(x, eqx.is_array)), np.arange(0)
@@ -60,3 +63,14 @@ def fit(system: djdyn.System, tosses: Tosses, steps: int = STEPS) -> Unknowns:
             update, state = adam.update(gradient, state)
         x = eqx.apply_updates(x, update)
     return x
+
+
+def price(system: djdyn.System, tosses: Tosses) -> float:
+    """The time that a gradient takes, by that of a simulation."""
+    x, simulate = Unknowns.zeros(), eqx.filter_jit(cost)
+    calls = {
+        "simulation": lambda: simulate(x, system, tosses),
+        "gradient": lambda: jax.tree.leaves(_slope(x, system, tosses)),
+    }
+    times = race(calls, 9, 5.0)
+    return times["gradient"].best / times["simulation"].best

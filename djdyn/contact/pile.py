@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -41,11 +42,11 @@ class Pile(AbstractPassivePart):
     `depth`, and `crowded`.
     """
 
-    solids: dict[str, AbstractSolid]
+    solids: Mapping[str, AbstractSolid]
     normal: AbstractNormalLaw
     most: int = eqx.field(static=True)
     friction: AbstractSurfaceFriction | None = None
-    against: dict[str, AbstractShape] = eqx.field(default_factory=dict)
+    against: Mapping[str, AbstractShape] = eqx.field(default_factory=dict)
     rolling: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
     spinning: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
     turn_width: Scalar = eqx.field(converter=si("rad/s", above=0.0), default=1e-3)
@@ -111,8 +112,9 @@ class Pile(AbstractPassivePart):
         return _Near(touch, velocity, turning, (rows[i], rows[j]), crowded)
 
     def _act(self, near: "_Near") -> Action:
-        all_laws = lambda *x: act(self, *x, jnp.zeros_like(x[1]), {})
-        return jax.vmap(all_laws)(near.touch, near.velocity, near.turning)
+        no_pull = jnp.zeros_like(near.velocity)
+        pair = jax.vmap(partial(act, self, state={}))
+        return pair(near.touch, near.velocity, near.turning, no_pull)
 
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals

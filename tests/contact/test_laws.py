@@ -1,5 +1,7 @@
 """Forces of contact: closed forms, published numbers, the books, and gradients."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -159,7 +161,7 @@ LAWS = {
 def rough(size: list[float], width: float, law) -> djdyn.System:
     """A box of 1 kg that slides, rolls and spins on a plane."""
     normal = HuntCrossley(2e4, 0.3, 1.0, width=width)
-    arms = {"rolling": 1e-3, "spinning": 2e-3}
+    arms: Any = {"rolling": 1e-3, "spinning": 2e-3}
     part = Contact("b", Box(size), "world", HalfSpace(), normal, law, **arms)
     return over_a_plane(part, 1.0, 0.005)
 

@@ -1,6 +1,7 @@
 """Many solids at once, beside the same pairs one by one."""
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ from ..gradients import assert_gradient, quick_jit
 
 
 LAW, GRIP = HuntCrossley(2e4, 0.3, 1.0, width=1e-3), Coulomb(0.4, 0.01)
-ARMS = {"rolling": 1e-3, "spinning": 2e-3}
+ARMS: Any = {"rolling": 1e-3, "spinning": 2e-3}
 RNG = np.random.default_rng(0)
 
 
