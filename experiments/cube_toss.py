@@ -26,7 +26,7 @@ STAGES = 5
 OPTIONS: dict[str, Any] = {"data": "", "holdout": ""}
 MOST = 256  # tosses to train on
 FEW = 16  # tosses that friction should be known from
-LEAN = (24, 4)  # steps, and tosses a step, of the fit beside MuJoCo's
+LEAN = (20, 4)  # steps, and tosses a step, of the fit beside MuJoCo's
 KINDS = (
     ("position_percent", "%", "mean over a toss, of the cube's width"),
     ("rotation_deg", "deg", "mean over a toss"),
@@ -86,7 +86,7 @@ def run(study: Study) -> None:
     with study.stage("beside MuJoCo"):
         if not data or study.quick:
             study.report.text(
-                "Left out: MuJoCo on the same tosses, as none were given."
+                "Left out: MuJoCo on the same tosses, in a quick run or without data."
             )
         else:
             compare(study, system, training.cut(FRAMES), validation)

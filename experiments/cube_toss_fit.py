@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 
-from .benchmarks.race import race
+from .arm_id_peer import timed
 from .cube_toss_data import HALF, Tosses
 from .cube_toss_model import Unknowns, miss, predict
 
@@ -42,7 +42,7 @@ def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
     return fit + sum(far) / (2 * len(tosses))
 
 
-_slope = eqx.filter_jit(jax.grad(cost))
+_cost, _slope = eqx.filter_jit(cost), eqx.filter_jit(jax.grad(cost))
 
 
 def fit(
@@ -66,11 +66,10 @@ def fit(
 
 
 def price(system: djdyn.System, tosses: Tosses) -> float:
-    """The time that a gradient takes, by that of a simulation."""
-    x, simulate = Unknowns.zeros(), eqx.filter_jit(cost)
-    calls = {
-        "simulation": lambda: simulate(x, system, tosses),
-        "gradient": lambda: jax.tree.leaves(_slope(x, system, tosses)),
-    }
-    times = race(calls, 9, 5.0)
-    return times["gradient"].best / times["simulation"].best
+    """The CPU time that a gradient takes, by that of a simulation."""
+    calls = [lambda f=f: f(Unknowns.zeros(), system, tosses) for f in (_cost, _slope)]
+    least = lambda call: min(
+        timed(lambda: jax.block_until_ready(call())).seconds for _ in range(10)
+    )
+    simulation, gradient = map(least, calls)
+    return gradient / simulation

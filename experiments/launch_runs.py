@@ -38,10 +38,11 @@ def simulate(
     y0: djdyn.State,
     moved: float,
     span: float = SPAN,
+    **how: Any,
 ) -> tuple[djdyn.Trajectory, dict[str, np.ndarray]]:
     """A run with the books audited against the energy `moved`, J."""
     saves = 1 + round(10 * span)
-    how: dict[str, Any] = {"solver": "ros2", "dt": DT, "max_steps": 65536}
+    how = {"max_steps": 65536, **(how or {"solver": "ros2", "dt": DT})}
     run = djdyn.simulate(system, span, y0, saveat=saves, ledger=True, **how)
     study.metric(
         f"launch.{name}.ledger",
