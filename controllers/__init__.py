@@ -2,10 +2,35 @@
 
 from .backstepping import Backstepping as Backstepping
 from .guidance import Joystick as Joystick, ReferenceModel as ReferenceModel
+from .hardening import Late as Late, Noisy as Noisy, hardened as hardened
+from .ilqr import (
+    Plan as Plan,
+    flat_step as flat_step,
+    ilqr as ilqr,
+    receding as receding,
+)
 from .linear import Linear as Linear, linearise as linearise, lqr as lqr
 from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravity
+from .objective import Seen as Seen
 from .pid import JointPID as JointPID, PIDState as PIDState
 from .reference import Reference as Reference
+from .rivals import Search as Search, compare as compare, search as search
+from .scenarios import Scenarios as Scenarios, sample as sample
+from .terms import (
+    Drawn as Drawn,
+    Limit as Limit,
+    LoadRange as LoadRange,
+    Mean as Mean,
+    MeanSquare as MeanSquare,
+    Number as Number,
+    Overshoot as Overshoot,
+    Peak as Peak,
+    Reaction as Reaction,
+    Roughness as Roughness,
+    Settling as Settling,
+)
+from .tune import tune as tune
+from .tuned import Tuned as Tuned, load_gains as load_gains
 from .winch import (
     Winch as Winch,
     WinchPID as WinchPID,

@@ -85,28 +85,31 @@ def linearise(
             there = ", ".join(system.inputs) or "none"
             raise ValueError(f"unknown input {name!r}; there are {there}")
     given = input_values({**system.inputs, **(inputs or {})}, jnp.asarray(t))
-    u0, named = ravel_pytree(given)
-
-    @jax.jit
-    def matrices(d: Array, u: Array) -> tuple[Any, Any]:
-        def rate(d: Array, u: Array) -> Array:
-            here = shifted(system, y0, d)
-            moving = system.derivative(t, here, named(u))
-            away = lambda y: difference(system, y0, y)
-            return jax.jvp(away, (here,), (moving,))[1]
-
-        def seen(d: Array, u: Array) -> Array:
-            if not outputs:
-                return d
-            signals = system.at(t, shifted(system, y0, d), named(u)).signals
-            return ravel_pytree([_signal(signals, name) for name in outputs])[0]
-
-        slopes = lambda f: jax.jacfwd(f, (0, 1))(d, u)
-        return slopes(rate), slopes(seen)
-
-    u0 = u0 if given else jnp.zeros(0, y0.v.dtype)
-    (A, B), (C, D) = matrices(jnp.zeros(dimension(system)), u0)
+    (A, B), (C, D) = _matrices(system, y0, given, jnp.asarray(t), tuple(outputs))
     return Linear(A, B, C, D, tuple(given), tuple(outputs))
+
+
+@eqx.filter_jit
+def _matrices(
+    system: System, y0: State, given: dict, t: Array, outputs: tuple[str, ...]
+) -> tuple[Any, Any]:
+    u, named = ravel_pytree(given)
+    d, u = jnp.zeros(dimension(system)), u if given else jnp.zeros(0, y0.v.dtype)
+
+    def rate(d: Array, u: Array) -> Array:
+        here = shifted(system, y0, d)
+        moving = system.derivative(t, here, named(u))
+        away = lambda y: difference(system, y0, y)
+        return jax.jvp(away, (here,), (moving,))[1]
+
+    def seen(d: Array, u: Array) -> Array:
+        if not outputs:
+            return d
+        signals = system.at(t, shifted(system, y0, d), named(u)).signals
+        return ravel_pytree([_signal(signals, name) for name in outputs])[0]
+
+    slopes = lambda f: jax.jacfwd(f, (0, 1))(d, u)
+    return slopes(rate), slopes(seen)
 
 
 def _signal(signals: Mapping[str, Array], name: str) -> Array:

@@ -12,9 +12,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from djdyn._types import Numbers
+from djdyn.descent import descend, is_squares, solver_for
 from djdyn.parameters import FreeParameter, Positive, get
 
-from .descent import descend, is_squares, solver_for
 from .gate import Observability, UnobservableError, of_jacobian
 from .losses import Squares
 from .problem import Problem, linear
@@ -75,15 +75,17 @@ def fit(
     if not gate.ok and not go_on:
         raise UnobservableError(gate)
     path = None if save is None else Path(save).with_suffix(".npz")
+    squares = is_squares(solver)
     rough = solver_for(method, max(tolerance, ROUGH))
     xs, past = x0, []
     for i, share in enumerate(grow):
         part = _first(problem, share)
-        J = linear(_fisher(part), xs[0])[1]
+        J = linear(_fisher(part), xs[0])[1] if squares else None
         kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
         xs, _, _, history = descend(part, xs, J, rough, max_steps, kept, progress)
         past.append(history)
     J = linear(_fisher(problem), xs[0])[1] if grow else J
+    J = J if squares else None
     xs, costs, ended, history = descend(
         problem, xs, J, solver, max_steps, path, progress
     )

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .descent import Units, cost_in_units
+from djdyn.descent import Units, cost_in_units
+
 from .problem import Problem
 from .result import Fit
 

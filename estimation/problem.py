@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from djdyn._types import Scalar
+from djdyn.descent import AbstractProblem, Flat
 from djdyn.parameters import FreeParameter, Unbounded, pack, unpack
 
 from .losses import Squares
@@ -18,7 +19,6 @@ from .priors import AbstractPrior, Normal, as_priors
 from .trial import Trial
 
 
-Flat = Float[Array, " k"]  # all unknowns, unconstrained
 FEW = 16  # unknowns up to which a gradient is taken forward
 
 
@@ -26,7 +26,7 @@ def _of_start(f: FreeParameter) -> bool:
     return f.path.split(".")[0].split("[")[0] == "start"
 
 
-class Problem(eqx.Module):
+class Problem(AbstractProblem):
     """What `fit` solves: unknown numbers shared by all trials, and those of each.
 
     `loss` maps residuals to residuals whose squares count (see `losses`), or to one
@@ -193,6 +193,23 @@ class Problem(eqx.Module):
         rest = jnp.concatenate([extra, self.prior_residuals(x)])
         return (r if r.ndim == 0 else r @ r / 2) + rest @ rest / 2
 
+    def linear(self, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
+        """Residuals and their Jacobian, forward unless there are more unknowns."""
+        n = sum(t.values.size for t in self.trials)
+        adjoint, jacobian = ("forward", jax.jacfwd) if x.size <= n else (
+            "reverse", jax.jacrev)  # fmt: skip
+        twice = lambda x: (self.residuals(x, adjoint),) * 2
+        J, r = jacobian(twice, has_aux=True)(x)
+        return r, J
+
+    def slope(self, x: Flat) -> tuple[Scalar, Flat]:
+        """Cost and its gradient, forward for few unknowns."""
+        if x.size > FEW:
+            return jax.value_and_grad(self.cost)(x, "reverse")
+        twice = lambda x: (self.cost(x, "forward"),) * 2
+        g, f = jax.jacfwd(twice, has_aux=True)(x)
+        return f, g
+
 
 def _place(model: PyTree, trial: Trial, mine: dict[str, Array]) -> tuple:
     """Model and start of a trial with its own unknowns put in."""
@@ -222,29 +239,11 @@ def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 @eqx.filter_jit
 def linear(problem: Problem, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
-    """Residuals and their Jacobian, forward unless there are more unknowns."""
-    return _linear(problem, x)
-
-
-def _linear(problem: Problem, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
-    n = sum(t.values.size for t in problem.trials)
-    adjoint, jacobian = ("forward", jax.jacfwd) if x.size <= n else (
-        "reverse", jax.jacrev)  # fmt: skip
-    twice = lambda x: (problem.residuals(x, adjoint),) * 2
-    J, r = jacobian(twice, has_aux=True)(x)
-    return r, J
+    """Residuals and their Jacobian, compiled."""
+    return problem.linear(x)
 
 
 @eqx.filter_jit
 def shown(problem: Problem, x: Flat) -> tuple[dict[str, Array], Float[Array, "m k"]]:
     """Parameters by path, and how all of them change with the unknowns."""
     return problem.values(x), jax.jacfwd(problem.flat_values)(x)
-
-
-def slope(problem: Problem, x: Flat) -> tuple[Scalar, Flat]:
-    """Cost and its gradient, forward for few unknowns."""
-    if x.size > FEW:
-        return jax.value_and_grad(problem.cost)(x, "reverse")
-    twice = lambda x: (problem.cost(x, "forward"),) * 2
-    g, f = jax.jacfwd(twice, has_aux=True)(x)
-    return f, g

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from djdyn._types import Scalar
 from djdyn.parameters import get, put
 
-from .problem import Flat, Problem, _linear
+from .problem import Flat, Problem
 from .result import Fit
 
 
@@ -76,7 +76,7 @@ def _descend_others(
         def turn(carry: tuple, _: None) -> tuple[tuple, None]:
             best, cost, step = carry
             x = best + step
-            r, J = _linear(problem, x)
+            r, J = problem.linear(x)
             now, newton = r @ r / 2, jnp.linalg.lstsq(J[:, others], r)[0]
             better = now < cost
             step = jnp.where(
@@ -148,7 +148,7 @@ def _variance(problem: Problem, start: dict[str, Array], i: int) -> tuple:
         if ours:
             at = lambda p: [t.predict for t in p.trials]
             here = eqx.tree_at(at, here, [predict(t) for t in problem.trials])
-        scaled = _linear(here, here.x)[1] * problem.scale[None]
+        scaled = here.linear(here.x)[1] * problem.scale[None]
         inverse = jnp.linalg.inv(scaled.T @ scaled)
         value = jnp.log(inverse[i, i] * problem.scale[i] ** 2)
         return value, value

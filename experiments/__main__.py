@@ -36,7 +36,9 @@ STUDIES = {
     "hydraulic-boom": "experiments.hydraulic_boom",
     "launch": "experiments.launch",
     "optotrak": "experiments.optotrak",
+    "swing-up": "experiments.swing_up",
     "titan4": "experiments.titan4",
+    "tune-crane": "experiments.tune_crane",
     "winch": "experiments.winch",
 }
 BENCHMARKS = {

@@ -19,7 +19,6 @@ from estimation import (
     linear,
     scatter,
 )
-from estimation.problem import slope
 
 from .models import TIMES, TRUE, Decay, Line, decay, decay_from, line, record
 
@@ -170,7 +169,7 @@ def test_gradients_forward_and_reverse_are_those_of_the_jacobian():
     ends = [problem.cost(problem.x + s * h * d) for s in (1, -1)]
     assert np.isclose((ends[0] - ends[1]) / (2 * h), r @ J @ d, rtol=1e-6)
     assert np.allclose(jax.grad(problem.cost)(problem.x), J.T @ r, rtol=1e-10)
-    assert np.allclose(slope(problem, problem.x)[1], J.T @ r, rtol=1e-10)
+    assert np.allclose(problem.slope(problem.x)[1], J.T @ r, rtol=1e-10)
     batch = jnp.stack([problem.x, problem.x + 0.1])
     assert np.allclose(jax.jit(jax.vmap(problem.residuals))(batch)[0], r)
 

@@ -1,5 +1,6 @@
 """Steps of a solver from many starts at once, shown as they go and kept on disk."""
 
+import abc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,31 @@ import optimistix as optx
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from .problem import Flat, Problem, _linear, slope
+
+Flat = Float[Array, " k"]  # all unknowns, unconstrained
+
+
+class AbstractProblem(eqx.Module):
+    """What is to be as small as possible: half the sum of squares, or a number."""
+
+    names: eqx.AbstractVar[tuple[str, ...]]  # one for every unknown
+    scale: eqx.AbstractVar[Flat]  # how much each unknown may well change
+
+    @abc.abstractmethod
+    def residuals(self, x: Flat) -> Float[Array, " n"]:
+        """Whose squares count."""
+
+    @abc.abstractmethod
+    def linear(self, x: Flat) -> tuple[Float[Array, " n"], Float[Array, "n k"]]:
+        """Residuals and their Jacobian."""
+
+    @abc.abstractmethod
+    def cost(self, x: Flat) -> Float[Array, ""]:
+        """The number."""
+
+    @abc.abstractmethod
+    def slope(self, x: Flat) -> tuple[Float[Array, ""], Flat]:
+        """Cost and its gradient."""
 
 
 METHODS: dict[str, Callable[[Any], Any]] = {
@@ -60,7 +85,7 @@ def _safe(value: Array, derivative: Array) -> tuple[Array, Array]:
 
 # The derivative is worked out with the value, once, however often a solver asks for it.
 @eqx.filter_custom_jvp
-def _residuals(y: Flat, problem: Problem, units: Units) -> Array:
+def _residuals(y: Flat, problem: AbstractProblem, units: Units) -> Array:
     r = problem.residuals(y * units.x) / units.r
     return jnp.where(jnp.all(jnp.isfinite(r)), r, HOPELESS)
 
@@ -68,13 +93,13 @@ def _residuals(y: Flat, problem: Problem, units: Units) -> Array:
 @_residuals.def_jvp
 def _(primals, tangents):
     (y, problem, units), (dy, _, _) = primals, tangents
-    r, J = _linear(problem, y * units.x)
+    r, J = problem.linear(y * units.x)
     r, J = _safe(r / units.r, J * units.x[None] / units.r)
     return r, J @ dy
 
 
 @eqx.filter_custom_jvp
-def cost_in_units(y: Flat, problem: Problem, units: Units) -> Array:
+def cost_in_units(y: Flat, problem: AbstractProblem, units: Units) -> Array:
     f = problem.cost(y * units.x) / units.r**2
     return jnp.where(jnp.isfinite(f), f, HOPELESS)
 
@@ -82,7 +107,7 @@ def cost_in_units(y: Flat, problem: Problem, units: Units) -> Array:
 @cost_in_units.def_jvp
 def _(primals, tangents):
     (y, problem, units), (dy, _, _) = primals, tangents
-    f, g = slope(problem, y * units.x)
+    f, g = problem.slope(y * units.x)
     f, g = _safe(f / units.r**2, g * units.x / units.r**2)
     return f, g @ dy
 
@@ -121,13 +146,15 @@ def _opened(solver: Any, y: Flat, args: tuple) -> tuple[Callable, Any, Any]:
 
 
 @eqx.filter_jit
-def _gradient(problem: Problem, x: Flat) -> Flat:
-    return slope(problem, x)[1]
+def _gradient(problem: AbstractProblem, x: Flat) -> Flat:
+    return problem.slope(x)[1]
 
 
-def _units(solver: Any, problem: Problem, x: Flat, J: Float[Array, "n k"]) -> Units:
+def _units(
+    solver: Any, problem: AbstractProblem, x: Flat, J: Float[Array, "n k"] | None
+) -> Units:
     scale = problem.scale
-    if is_squares(solver):
+    if J is not None:
         size = DAMPING * jnp.sqrt(jnp.max(jnp.sum((J * scale[None]) ** 2, 0)))
     else:
         g = _gradient(problem, x)
@@ -135,13 +162,13 @@ def _units(solver: Any, problem: Problem, x: Flat, J: Float[Array, "n k"]) -> Un
     return Units(scale, jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0))
 
 
-def _begin(solver: Any, problem: Problem, units: Units, x: Flat) -> Lane:
+def _begin(solver: Any, problem: AbstractProblem, units: Units, x: Flat) -> Lane:
     y = x / units.x
     _, arrays, _ = _opened(solver, y, (problem, units))
     return Lane(y, y, jnp.array(jnp.inf), jnp.array(False), _leaves(arrays))
 
 
-def _advance(solver: Any, problem: Problem, units: Units, lane: Lane) -> Lane:
+def _advance(solver: Any, problem: AbstractProblem, units: Units, lane: Lane) -> Lane:
     args = (problem, units)
     fn, arrays, static = _opened(solver, lane.y, args)
     arrays = jax.tree.unflatten(jax.tree.structure(arrays), lane.memory)
@@ -164,7 +191,7 @@ def _advance(solver: Any, problem: Problem, units: Units, lane: Lane) -> Lane:
 
 @eqx.filter_jit
 def _lanes(
-    function: Callable, solver: Any, problem: Problem, units: Units, lanes: Any
+    function: Callable, solver: Any, problem: AbstractProblem, units: Units, lanes: Any
 ) -> Any:
     """Over a leading axis; a single lane is not batched."""
     if len(jax.tree.leaves(lanes)[0]) > 1:
@@ -175,17 +202,18 @@ def _lanes(
 
 
 def descend(
-    problem: Problem,
+    problem: AbstractProblem,
     starts: Float[Array, "starts k"],
-    J: Float[Array, "n k"],
+    J: Float[Array, "n k"] | None,
     solver: Any,
     max_steps: int,
     save: Path | None,
     progress: bool,
+    what: str = "fit",
 ) -> tuple[Array, Array, np.ndarray, np.ndarray]:
     """Best unknowns, costs and whether it converged of each start, and all costs.
 
-    `J` is the Jacobian at the first start.
+    `J` is the Jacobian at the first start, for least squares.
     """
     with jax.numpy_dtype_promotion("standard"):  # the solvers mix types
         units = _units(solver, problem, starts[0], J)
@@ -195,7 +223,7 @@ def descend(
         bar = tqdm(
             total=max_steps,
             initial=len(history),
-            desc="fit",
+            desc=what,
             disable=None if progress else True,
             leave=False,
         )
@@ -216,16 +244,26 @@ def descend(
     )
 
 
-def _keep(path: Path, problem: Problem, lane: Lane, history: list) -> None:
+def _keep(path: Path, problem: AbstractProblem, lane: Lane, history: list) -> None:
     """Everything a later run needs to go on from here."""
     leaves = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(lane))}
     aside = path.with_suffix(".part.npz")
     all_of_it = {"names": np.array(problem.names), "history": np.array(history)}
+    all_of_it["problem"] = _signature(problem)
     np.savez(aside, allow_pickle=False, **all_of_it, **leaves)
     aside.replace(path)
 
 
-def _restored(path: Path | None, problem: Problem, lane: Lane, history: list) -> tuple:
+def _signature(problem: AbstractProblem) -> np.ndarray:
+    """Differs where numbers of the problem do."""
+    arrays = jax.tree.leaves(eqx.filter(problem, eqx.is_inexact_array))
+    flat = [np.nan_to_num(np.ravel(x)) for x in arrays]
+    return np.array([[np.sum(x), np.sum(x**2)] for x in flat])
+
+
+def _restored(
+    path: Path | None, problem: AbstractProblem, lane: Lane, history: list
+) -> tuple:
     if path is None or not path.exists():
         return lane, history
     kept = np.load(path)
@@ -234,7 +272,9 @@ def _restored(path: Path | None, problem: Problem, lane: Lane, history: list) ->
     fits = len(found) == len(leaves) and tuple(kept["names"]) == problem.names
     if not fits or any(a.shape != b.shape for a, b in zip(found, leaves, strict=True)):
         raise ValueError(
-            f"{path} was kept by a fit of other unknowns or another method"
+            f"{path} was kept by a search for other unknowns or by another method"
         )
+    if not np.allclose(kept["problem"], _signature(problem), rtol=1e-6):
+        raise ValueError(f"{path} was kept by a search with other data or settings")
     new = [jnp.asarray(a, b.dtype) for a, b in zip(found, leaves, strict=True)]
     return jax.tree.unflatten(tree, new), list(kept["history"])

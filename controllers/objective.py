@@ -1,0 +1,241 @@
+"""A system, its free gains and the scenarios they are judged by: one number."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float
+
+import djdyn
+from djdyn import FreeParameter, System
+from djdyn._types import Scalar
+from djdyn.descent import AbstractProblem, Flat
+from djdyn.parameters import Unbounded, as_free, pack, unpack
+from djdyn.system import Instant
+
+from .scenarios import Scenarios
+from .terms import AbstractSquares, AbstractTerm, Limit, look
+
+
+Risk = str | float  # "mean", "worst", or the share of scenarios that are not counted
+
+HOPELESS = 1e3  # cost of a scenario that diverges, where those are penalised
+
+
+class Seen(eqx.Module):
+    """What became of each scenario."""
+
+    terms: dict[str, Float[Array, " scenarios"]]
+    excess: dict[str, Float[Array, "scenarios n"]]  # beyond limits, of their size
+    ok: Bool[Array, " scenarios"]
+
+    @property
+    def costs(self) -> Float[Array, " scenarios"]:
+        return sum(self.terms.values(), start=jnp.zeros(len(self.ok)))
+
+
+class _Probes(eqx.Module):
+    """All that is looked at, at once."""
+
+    terms: dict[str, AbstractTerm]
+    limits: dict[str, Limit]
+
+    def __call__(self, now: Instant) -> tuple[dict, dict]:
+        seen = {k: look(x.probe, now) / x.scale for k, x in self.terms.items()}
+        return seen, {k: look(x.probe, now) for k, x in self.limits.items()}
+
+
+class Objective(AbstractProblem):
+    r"""Cost over scenarios, and what limits add to it.
+
+    $$\operatorname{risk}_i\, c_i(\theta) + \frac{1}{2\mu N}\sum_{i,k}
+      \bigl[\max(0, \lambda_{ik} + \mu g_{ik})^2 - \lambda_{ik}^2\bigr]/n ,$$
+
+    the augmented Lagrangian of $g_{ik} \le 0$ in scenario $i$ at time $t_k$; with
+    multipliers $\lambda = 0$ a penalty (Nocedal and Wright, *Numerical Optimization*,
+    2006, 17.4).
+    """
+
+    system: System
+    free: tuple[FreeParameter, ...]
+    scenarios: Scenarios
+    probes: _Probes
+    multipliers: dict[str, Float[Array, "scenarios n"]]
+    stiffness: Scalar
+    x0: Flat
+    span: float = eqx.field(static=True)
+    saves: tuple[float, ...] = eqx.field(static=True)
+    how: Any
+    risk: Risk = eqx.field(static=True)
+    diverged: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        system: System,
+        t1: float,
+        free: Any,
+        cost: dict[str, AbstractTerm],
+        scenarios: Scenarios,
+        constraints: dict[str, Limit],
+        saves: int,
+        risk: Risk,
+        diverged: str,
+        stiffness: float,
+        how: dict[str, Any],
+    ):
+        self.system, self.free, self.scenarios = system, as_free(free), scenarios
+        self.probes = _Probes(dict(cost), dict(constraints))
+        self.span, self.saves = float(t1), tuple(np.linspace(0.0, t1, saves).tolist())
+        self.how, self.risk, self.diverged = how, risk, diverged
+        self.stiffness = jnp.asarray(stiffness)
+        zero = jnp.zeros((len(scenarios), saves))
+        self.multipliers = dict.fromkeys(constraints, zero)
+        self.x0 = ravel_pytree(pack(system, self.free))[0]
+
+    # Unknowns -------------------------------------------------------------------------
+
+    def gains(self, x: Flat) -> dict[str, Array]:
+        """Numbers of the system by path."""
+        theta = ravel_pytree(pack(self.system, self.free))[1](x)
+        return {f.path: f.transform.inside(theta[f.path]) for f in self.free}
+
+    def placed(self, x: Flat) -> System:
+        theta = ravel_pytree(pack(self.system, self.free))[1](x)
+        return unpack(self.system, self.free, theta)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        found = []
+        for path, value in pack(self.system, self.free).items():
+            places = np.ndindex(value.shape)
+            tails = ["".join(f"[{i}]" for i in place) for place in places]
+            found += [(path, path + tail) for tail in tails]
+        return tuple(name for _, name in sorted(found, key=lambda pair: pair[0]))
+
+    @property
+    def scale(self) -> Flat:
+        """The size of what is unbounded; one, of logarithms and the like."""
+        sizes = {}
+        for f, x in zip(self.free, pack(self.system, self.free).values(), strict=True):
+            size = jnp.max(jnp.abs(x), initial=0.0)
+            known = isinstance(f.transform, Unbounded) & (size > 0)
+            sizes[f.path] = jnp.full(x.shape, jnp.where(known, size, 1.0))
+        return ravel_pytree(sizes)[0]
+
+    # Simulations ----------------------------------------------------------------------
+
+    def run(self, xs: Float[Array, "scenarios k"]) -> tuple[Any, dict, dict]:
+        """All scenarios, each with gains of its own, and what was looked at."""
+        lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
+        y0 = self.scenarios.initial_state
+        sampled = self.how.get("control_period") is not None  # it saves its samples
+        run = djdyn.rollout(
+            self.system,
+            self.span,
+            y0,
+            parameters=lanes,
+            saveat=None if sampled else np.array(self.saves),
+            **self.how,
+        )
+        run = _thinned(run, len(self.saves)) if sampled else run
+        return run, *run.map(self.probes)
+
+    def seen(self, xs: Float[Array, "scenarios k"]) -> Seen:
+        run, series, bounded = self.run(xs)
+        of = lambda term: lambda x: term.measure(run.t, x)
+        terms = {k: jax.vmap(of(x))(series[k]) for k, x in self.probes.terms.items()}
+        limits = self.probes.limits
+        excess = {k: jax.vmap(x.excess)(bounded[k]) for k, x in limits.items()}
+        return Seen(terms, excess, run.ok)
+
+    def _lanes(self, x: Flat) -> Float[Array, "scenarios k"]:
+        return jnp.broadcast_to(x, (len(self.scenarios), x.size))
+
+    def judge(self, x: Flat) -> Seen:
+        return self.seen(self._lanes(x))
+
+    # One number -----------------------------------------------------------------------
+
+    def _priced(self, seen: Seen) -> Float[Array, " scenarios"]:
+        """What limits add to each scenario."""
+        price, mu = jnp.zeros(len(seen.ok)), self.stiffness
+        for name, g in seen.excess.items():
+            held = self.multipliers[name]
+            pushed = jnp.maximum(held + mu * g, 0.0)
+            price = price + jnp.mean(pushed**2 - held**2, 1) / (2 * mu)
+        return price
+
+    def _counts(self, ok: Array) -> Array:
+        return jnp.ones_like(ok) if self.diverged == "penalise" else ok
+
+    def _risk(self, costs: Array, ok: Array) -> Scalar:
+        counts = self._counts(ok)
+        costs = jnp.where(ok, costs, HOPELESS)
+        if self.risk == "mean":
+            return jnp.mean(costs, where=counts)
+        tail = jnp.sort(jnp.where(counts, costs, -jnp.inf))[::-1]
+        share = 0.0 if self.risk == "worst" else 1 - float(self.risk)
+        number = max(1, round(share * len(costs)))
+        return jnp.mean(tail[:number])
+
+    def total(self, costs: Array, prices: Array, ok: Array) -> Scalar:
+        safe = jnp.where(ok, prices, 0.0)
+        return self._risk(costs, ok) + jnp.mean(safe, where=self._counts(ok))
+
+    def cost(self, x: Flat) -> Scalar:
+        seen = self.judge(x)
+        return self.total(seen.costs, self._priced(seen), seen.ok)
+
+    def slope(self, x: Flat) -> tuple[Scalar, Flat]:
+        """Lane by lane, so that one that diverges cannot spoil the others."""
+
+        def both(xs: Array) -> tuple[tuple[Array, Array], Array]:
+            seen = self.seen(xs)
+            return (seen.costs, self._priced(seen)), seen.ok
+
+        (costs, prices), pull, ok = jax.vjp(both, self._lanes(x), has_aux=True)
+        value, weights = jax.value_and_grad(self.total, (0, 1))(costs, prices, ok)
+        (g,) = pull(weights)
+        return value, jnp.sum(jnp.where(ok[:, None], g, 0.0), 0)
+
+    def residuals(self, x: Flat) -> Float[Array, " n"]:
+        """Whose squares, halved, are the cost's mean over scenarios."""
+        run, series, bounded = self.run(self._lanes(x))
+        rows = []
+        for name, term in self.probes.terms.items():
+            if not isinstance(term, AbstractSquares):
+                raise ValueError(
+                    f"term {name!r} is no sum of squares, which this method needs"
+                )
+            of = lambda x, term=term: term.residuals(run.t, x).ravel()
+            rows.append(jax.vmap(of)(series[name]))
+        for name, limit in self.probes.limits.items():
+            g = jax.vmap(limit.excess)(bounded[name])
+            mu, n = self.stiffness, len(run.t)
+            pushed = jnp.maximum(self.multipliers[name] / mu + g, 0.0)
+            rows.append(jnp.sqrt(mu / (2 * n)) * pushed)
+        hopeless = jnp.sqrt(HOPELESS) if self.diverged == "penalise" else 0.0
+        lost = jnp.where(run.ok, 0.0, hopeless)[:, None]
+        r = jnp.where(run.ok[:, None], jnp.concatenate(rows, 1), 0.0)
+        number = jnp.sum(self._counts(run.ok).astype(r.dtype))
+        return jnp.concatenate([r, lost], 1).ravel() * jnp.sqrt(2 / number)
+
+    def linear(self, x: Flat) -> tuple[Float[Array, " n"], Float[Array, "n k"]]:
+        twice = lambda x: (self.residuals(x),) * 2
+        J, r = jax.jacfwd(twice, has_aux=True)(x)
+        return r, jnp.where(jnp.isfinite(J), J, 0.0)
+
+
+def _thinned(run: djdyn.Trajectory, count: int) -> djdyn.Trajectory:
+    """As many of its samples, evenly spread."""
+    every, left = divmod(len(run.t) - 1, count - 1)
+    if left:
+        raise ValueError(
+            f"{len(run.t) - 1} samples are looked at evenly, not {count - 1} times"
+        )
+    some = lambda tree: jax.tree.map(lambda x: x[:, ::every], tree)
+    at = lambda r: (r.t, r.y, r.held)
+    return eqx.tree_at(at, run, (run.t[::every], some(run.y), some(run.held)))

@@ -1,0 +1,168 @@
+"""Gains by gradient: one call for any controller, over many scenarios at once."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from djdyn import FreeParameter, State, System
+from djdyn.descent import Flat, descend, is_squares, solver_for
+
+from .linear import linearise
+from .objective import Objective, Risk, Seen
+from .scenarios import Scenarios
+from .terms import AbstractTerm, Limit
+from .tuned import Tuned
+
+
+KEPT = 1e-3  # of a limit: an excess that is none
+STIFFER = 4.0  # from round to round
+
+
+def tune(
+    system: System,
+    t1: float,
+    *,
+    free: Sequence[FreeParameter | str],
+    cost: Mapping[str, AbstractTerm],
+    scenarios: Scenarios | None = None,
+    held_out: Scenarios | None = None,
+    constraints: Mapping[str, Limit] | None = None,
+    method: Any = "bfgs",
+    risk: Risk = "mean",
+    diverged: str = "penalise",
+    rounds: int = 1,
+    stiffness: float = 10.0,
+    starts: int = 1,
+    spread: float = 1.0,
+    seed: int = 0,
+    max_steps: int = 50,
+    tolerance: float = 1e-6,
+    saves: int = 101,
+    rest: Callable[[System], State] | None = None,
+    save: str | Path | None = None,
+    progress: bool = True,
+    **how: Any,
+) -> Tuned:
+    """Free numbers of a system with the least cost of simulations from 0 to `t1`.
+
+    **Arguments:**
+
+    - `free`: paths, with transforms that keep them in their domains.
+    - `cost`: terms by name (`MeanSquare`, `Peak`, `LoadRange`, ...), which are added.
+    - `scenarios`: what to cope with, see `sample`; `held_out`: others, to judge by.
+    - `constraints`: limits by name. In one round what exceeds them is penalised; in
+      several, multipliers push it out (an augmented Lagrangian).
+    - `method`: `"bfgs"`, `"adam"`, and for costs of squares alone `"lm"` and
+      `"dogleg"`, or a solver of `optimistix`.
+    - `risk`: over scenarios the `"mean"`, the `"worst"`, or a number such as 0.9 for
+      the mean of the worst tenth.
+    - `diverged`: scenarios that do not reach their end are penalised, or excluded.
+    - `starts`: how many, scattered by `spread`, run at once in one batch.
+    - `saves`: how many times the terms look at.
+    - `rest`: the state about which a system is linearised, to see if it is stable.
+    - `save`: a file that keeps the last step. If it is there, the tuning goes on.
+    - `how`: further arguments of `rollout`, such as `solver` and `dt`.
+    """
+    if not cost:
+        raise ValueError("the cost has no terms")
+    if risk not in ("mean", "worst") and not (isinstance(risk, float) and 0 < risk < 1):
+        raise ValueError(f"risk is mean, worst or a number from 0 to 1, not {risk!r}")
+    if diverged not in ("penalise", "exclude"):
+        raise ValueError(f"diverged is penalise or exclude, not {diverged!r}")
+    objective = Objective(
+        system, t1, free, dict(cost), scenarios or Scenarios(), dict(constraints or {}),
+        saves, risk, diverged, stiffness, how,
+    )  # fmt: skip
+    solver = solver_for(method, tolerance)
+    if is_squares(solver):
+        if risk != "mean":
+            raise ValueError(f"least squares are a mean over scenarios, not {risk!r}")
+        eqx.filter_eval_shape(objective.residuals, objective.x0)  # refuses other terms
+    xs = _scattered(objective, starts, spread, seed)
+    before = judge(objective, objective.x0)
+    if not np.any(before.ok):
+        raise ValueError("all scenarios diverge with the gains to begin with")
+    path, past = None if save is None else Path(save).with_suffix(".npz"), []
+    x, after, began = objective.x0, before, time.perf_counter()
+    for i in range(rounds):
+        kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
+        J = linear(objective, xs[0])[1] if is_squares(solver) else None
+        xs, costs, _, history = descend(
+            objective, xs, J, solver, max_steps, kept, progress, "tuning"
+        )
+        past.append(history)
+        x = xs[int(jnp.argmin(costs))]
+        after = judge(objective, x)
+        if all(np.max(g, initial=0.0) < KEPT for g in after.excess.values()):
+            break
+        if i + 1 < rounds:
+            objective = _pushed(objective, after)
+    seconds = time.perf_counter() - began
+    others = None if held_out is None else _elsewhere(objective, held_out)
+    seen = {"tuned on": (before, after)}
+    if others is not None:
+        seen["held out"] = judge(others, objective.x0), judge(others, x)
+    return Tuned(
+        objective=objective,
+        x=x,
+        seen=seen,
+        history=np.concatenate(past),
+        growth=None if rest is None else _growths(objective, (objective.x0, x), rest),
+        seconds=seconds,
+    )
+
+
+@eqx.filter_jit
+def judge(objective: Objective, x: Flat) -> Seen:
+    """Every scenario with these gains."""
+    return objective.judge(x)
+
+
+@eqx.filter_jit
+def linear(objective: Objective, x: Flat) -> tuple[Array, Array]:
+    return objective.linear(x)
+
+
+def _scattered(objective: Objective, starts: int, spread: float, seed: int) -> Array:
+    away = jax.random.normal(jax.random.key(seed), (starts, objective.x0.size))
+    away = away.at[0].set(0.0)
+    return objective.x0[None] + spread * objective.scale[None] * away
+
+
+def _pushed(objective: Objective, seen: Seen) -> Objective:
+    """With multipliers that hold what was exceeded, and stiffer."""
+    mu = objective.stiffness
+    new = {
+        k: jnp.where(seen.ok[:, None], jnp.maximum(held + mu * seen.excess[k], 0), 0.0)
+        for k, held in objective.multipliers.items()
+    }
+    at = lambda o: (o.multipliers, o.stiffness)
+    return eqx.tree_at(at, objective, (new, mu * STIFFER))
+
+
+def _elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
+    zero = jnp.zeros((len(scenarios), len(objective.saves)))
+    none = dict.fromkeys(objective.multipliers, zero)
+    at = lambda o: (o.scenarios, o.multipliers)
+    return eqx.tree_at(at, objective, (scenarios, none))
+
+
+def _growths(
+    objective: Objective, xs: Sequence[Flat], rest: Callable[[System], State]
+) -> np.ndarray:
+    """Largest real parts of poles, 1/s, before and after, in every scenario."""
+    found = []
+    for x in xs:
+        tuned = objective.placed(x)
+        here = [
+            objective.scenarios.put(tuned, k) for k in range(len(objective.scenarios))
+        ]
+        found.append([np.max(np.real(linearise(s, rest(s)).poles())) for s in here])
+    return np.array(found)

@@ -1,0 +1,147 @@
+"""Tuning beside closed forms: regulators, responses of second order, limits."""
+
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+import controllers as c
+import djdyn
+from controllers import JointPID, MeanSquare, sample, tune
+from djdyn import Bounded, FreeParameter, Positive
+from djdyn.parts import JointActuator, JointSpring
+
+
+MASS, RHO = 2.0, 0.05
+GAINS = [FreeParameter("pid.kp", Positive()), FreeParameter("pid.kd", Positive())]
+HOW = {"solver": "rk4", "dt": 0.02, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def slide() -> djdyn.System:
+    """A mass that a PD controller brings back to zero."""
+    body = djdyn.Body("slide", "world", djdyn.Prismatic((1, 0, 0)), MASS)
+    parts = {
+        "pid": JointPID("slide", "target", kp=[2.0], kd=[1.0]),
+        "motor": JointActuator(("slide",), "pid.u"),
+        "wall": JointSpring("slide", 0.0),
+    }
+    return djdyn.System(djdyn.Mechanism((body,)), parts, {"target": [0.0]})
+
+
+@pytest.fixture(scope="module")
+def moved(slide):
+    q = {"slide": scipy.stats.norm(0.0, 1.0)}
+    return sample(slide, 8, q=q, v={"slide": scipy.stats.norm(0.0, 1.0)})
+
+
+COST = {
+    "tracking": MeanSquare("slide.q"),
+    "effort": MeanSquare("pid.u", scale=1 / np.sqrt(RHO)),
+}
+
+
+@pytest.mark.parametrize("method", ["bfgs", "lm"])
+def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
+    """Least of the integral of q2 + rho u2: kp2 = 1/rho, kd2 = 2 m kp."""
+    found = tune(
+        slide, 16.0, free=GAINS, cost=COST, scenarios=moved, method=method,
+        saves=801, rest=lambda s: s.initial_state(), **HOW,
+    )  # fmt: skip
+    kp = np.sqrt(1 / RHO)
+    assert np.allclose(found.gains["pid.kp"], kp, rtol=2e-3)
+    assert np.allclose(found.gains["pid.kd"], np.sqrt(2 * MASS * kp), rtol=2e-3)
+    assert found.stable and found.better and found.cost_ratio < 1
+    assert "pid.kp[0]" in str(found)
+
+
+def test_a_limit_is_kept(slide, tmp_path):
+    """From rest at 1 m the effort is largest at the start, kp times 1 m."""
+    start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
+    found = tune(
+        slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
+        scenarios=start, constraints={"force": c.Limit("pid.u", -4.0, 4.0)},
+        rounds=6, saves=151, **HOW,
+    )  # fmt: skip
+    assert np.allclose(found.gains["pid.kp"], 4.0, rtol=5e-3)
+    assert found.figures()["tuned on"]["force exceeded by"][1] < 5e-3
+    found.save(tmp_path / "gains.json")
+    again = djdyn.put(slide, c.load_gains(tmp_path / "gains.json"))
+    assert np.allclose(djdyn.get(again, "pid.kd"), found.gains["pid.kd"])
+
+
+def test_a_tuning_goes_on_where_it_stopped(slide, moved, tmp_path):
+    given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
+    whole = tune(slide, 4.0, max_steps=6, **given)
+    tune(slide, 4.0, max_steps=3, save=tmp_path / "kept", **given)
+    rest = tune(slide, 4.0, max_steps=6, save=tmp_path / "kept", **given)
+    assert np.allclose(rest.x, whole.x) and len(rest.history) == len(whole.history)
+    with pytest.raises(ValueError, match="another method"):
+        tune(slide, 4.0, method="adam", save=tmp_path / "kept", **given)
+    with pytest.raises(ValueError, match="other data or settings"):
+        heavy = djdyn.put(slide, {"slide.mass": 3.0})
+        tune(heavy, 4.0, save=tmp_path / "kept", **given)
+
+
+@pytest.mark.parametrize("risk", ["worst", 0.5])
+def test_risks_look_at_the_worst(slide, moved, risk):
+    given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
+    found = tune(slide, 4.0, risk=risk, max_steps=2, **given)
+    costs = np.sort(found.seen["tuned on"][1].costs)
+    wanted = costs[-1] if risk == "worst" else costs[-4:].mean()
+    assert np.isclose(found.figures()["tuned on"]["cost"][1], wanted)
+
+
+@pytest.mark.parametrize("diverged", ["penalise", "exclude"])
+def test_a_scenario_that_diverges_spoils_no_other(slide, diverged):
+    """A wall of 1e9 N/m is too stiff for steps of 20 ms."""
+    wall = {"wall.stiffness": jnp.array([0.0, 1e9, 0.1])}
+    lanes = c.Scenarios(wall, slide.initial_state(q={"slide": 1.0}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = tune(
+            slide, 4.0, free=GAINS, cost=COST, scenarios=lanes, diverged=diverged,
+            max_steps=10, saves=101, **HOW,
+        )  # fmt: skip
+    assert found.figures()["tuned on"]["diverged"] == (1.0, 1.0)
+    assert np.all(np.isfinite(found.x)) and found.cost_ratio < 1
+
+
+def test_several_starts_run_at_once(slide, moved):
+    given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
+    found = tune(slide, 8.0, starts=3, max_steps=40, **given)
+    assert found.history.shape[1] == 3
+    assert np.allclose(found.history[-1], found.history[-1].min(), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ("no free parameter is named", {"free": []}),
+        ("no parameter 'pid.mode'", {"free": ["pid.mode"]}),
+        ("no terms", {"cost": {}}),
+        ("unknown signal 'pid.w'", {"cost": {"effort": MeanSquare("pid.w")}}),
+        ("method is", {"method": "simplex"}),
+        ("risk is", {"risk": 2.0}),
+        ("diverged is", {"diverged": "forget"}),
+        ("no sum of squares", {"method": "lm", "cost": {"a": c.Peak("pid.u")}}),
+        (
+            "not inside the domain",
+            {"free": [FreeParameter("pid.kp", Bounded(5.0, 9.0))]},
+        ),
+    ],
+)
+def test_what_cannot_be_tuned_is_named(slide, said, wrong):
+    with pytest.raises(ValueError, match=said):
+        tune(slide, 1.0, **({"free": GAINS, "cost": COST, **HOW} | wrong))
+
+
+def test_what_cannot_be_sampled_is_named(slide):
+    with pytest.raises(ValueError, match="empty"):
+        sample(slide, 0)
+    with pytest.raises(ValueError, match="one number"):
+        c.Scenarios({"slide.mass": jnp.ones(2), "pid.kp": jnp.ones((3, 1))})
+    with pytest.raises(ValueError, match="cannot be kept"):
+        c.Limit("pid.u", 2.0, 1.0)
