@@ -51,6 +51,7 @@ def test_before_it_touches_a_cube_falls_about_its_mass_centre():
     assert np.allclose(q[-1, 3:], [np.cos(1.5 * t), 0, np.sin(1.5 * t), 0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_tosses_through_impacts():
     system = build()
     tosses = synthesise(system, 3, 40)
