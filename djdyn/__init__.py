@@ -48,6 +48,7 @@ from .parameters import (
 from .part import (
     AbstractPart as AbstractPart,
     AbstractSignalPart as AbstractSignalPart,
+    BodyLoads as BodyLoads,
     JointLoad as JointLoad,
     Load as Load,
     Response as Response,

@@ -54,6 +54,24 @@ class Load(eqx.Module):
         return jnp.sum(self.wrenches(world) * world.V_WB)
 
 
+class BodyLoads(eqx.Module):
+    """Wrenches on all bodies about their origins, of a part that meets many of them.
+
+    Their sum over bodies and world should be nothing.
+    """
+
+    F_WB: Float[Array, "bodies 6"]
+
+    def wrenches(self, world: World) -> Float[Array, "bodies 6"]:
+        """Themselves."""
+        del world
+        return self.F_WB
+
+    def power(self, world: World) -> Scalar:
+        """What they do on the mechanism."""
+        return jnp.sum(self.F_WB * world.V_WB)
+
+
 class JointLoad(eqx.Module):
     """A force along each of a joint's speeds, from the parent on the child."""
 
@@ -151,7 +169,7 @@ class Response(eqx.Module):
     """What a part does at an instant."""
 
     rate: PyTree  # of the part's own state
-    loads: tuple[Load | JointLoad, ...] = ()
+    loads: tuple[Load | BodyLoads | JointLoad, ...] = ()
     outputs: dict[str, Array] = eqx.field(default_factory=dict)
     inertias: tuple[Inertia, ...] = ()
     constraints: tuple[AbstractConstraint, ...] = ()

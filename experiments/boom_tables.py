@@ -18,6 +18,7 @@ PRISMATIC = "4.4.2_prismatic"
 DOUBLE_PENDULUM = "4.4.3_double_pendulum"
 TURNING_SLIDE = "4.4.4-4.4.6_centripetal_coriolis_energy"
 PALFINGER = "4.4.9-4.4.12_palfinger"
+LANDING = "4.5.4_all_sim_objects"
 
 UPRIGHT = (0.0, 0.0, 0.0, np.pi / 2, 0.0, 0.0)  # the first joint's axis along -y
 BASES = {  # m, rad: position, roll, pitch, yaw
@@ -26,9 +27,10 @@ BASES = {  # m, rad: position, roll, pitch, yaw
     DOUBLE_PENDULUM: UPRIGHT,
     TURNING_SLIDE: (0.0,) * 6,
     PALFINGER: (-1.35, 0.0, -1.4, 0.0, 0.0, 0.0),
+    LANDING: (0.0,) * 6,
 }
 # The print gives link 1 of the Palfinger crane its centre in the axes of its far end.
-CENTRES = {(PALFINGER, 1): (-0.35, 0.0, 0.7)}
+CENTRES = {(case, 1): (-0.35, 0.0, 0.7) for case in (PALFINGER, LANDING)}
 
 
 def links(case: str) -> list[DHLink]:

@@ -10,33 +10,38 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+import djdyn
+
 from .cube_toss_data import Tosses, read
-from .cube_toss_fit import BATCH, FRAMES, STEPS, fit
+from .cube_toss_fit import BATCH, FRAMES, STEPS, fit, price
 from .cube_toss_model import Unknowns, build as build, errors
+from .cube_toss_peer import tune
 from .cube_toss_show import show_errors, show_learning, show_table, show_toss
 from .cube_toss_synthetic import TRUTH, synthesise
 from .study import Study
 
 
 TITLE = "Cube toss: contact identified from recorded impacts"
-STAGES = 4
+STAGES = 5
 OPTIONS: dict[str, Any] = {"data": "", "holdout": ""}
 MOST = 256  # tosses to train on
 FEW = 16  # tosses that friction should be known from
-AIMS = (
-    ("position_percent", 10.0, "%", "mean over a toss, of the cube's width"),
-    ("rotation_deg", 14.0, "deg", "mean over a toss"),
+LEAN = (20, 4)  # steps, and tosses a step, of the fit beside MuJoCo's
+KINDS = (
+    ("position_percent", "%", "mean over a toss, of the cube's width"),
+    ("rotation_deg", "deg", "mean over a toss"),
 )
+AIMS = (10.0, 14.0)
 
 
-def judge(study: Study, name: str, found: Any, aim: bool = True) -> None:
-    """Both mean errors over some tosses."""
-    for (kind, most, unit, note), e in zip(AIMS, found, strict=True):
+def judge(study: Study, name: str, found: Any, most: Any = (None, None)) -> None:
+    """Both mean errors over some tosses, judged by the most they may be."""
+    for (kind, unit, note), e, bound in zip(KINDS, found, most, strict=True):
         study.metric(
             f"cube_toss.{name}.{kind}",
             np.mean(e),
-            0.0 if aim else None,
-            most if aim else None,
+            None if bound is None else 0.0,
+            bound,
             unit=unit,
             note=f"{note}; {len(e)} tosses",
         )
@@ -58,9 +63,7 @@ def run(study: Study) -> None:
         source = f"`{data}`" if data else "synthesised, as no data were given"
         study.report.text(
             f"{len(tosses)} tosses ({source}): the last {n} to fit, the others to "
-            "judge. Each is simulated from its first frame on without correction. On "
-            "the first 60 of the 400 published tosses that are used here, MuJoCo with "
-            "friction, stiffness and damping by Nelder-Mead has 13 % and 20 degrees."
+            "judge. Each is simulated from its first frame on without correction."
         )
         study.console.print(f"  {len(tosses)} tosses: {source.replace('`', '')}")
     steps = 25 if study.quick else STEPS
@@ -68,18 +71,25 @@ def run(study: Study) -> None:
         x = fit(system, training.cut(FRAMES), steps)
         found = errors(system, x, validation)
         before = errors(system, Unknowns.zeros(), validation)
-        judge(study, "training", errors(system, x, training), aim=False)
-        judge(study, "start", before, aim=False)
-        judge(study, "validation", found)
-        judge(study, "first_60", [e[:60] for e in found], aim=False)
+        judge(study, "training", errors(system, x, training))
+        judge(study, "start", before)
+        judge(study, "validation", found, AIMS)
+        judge(study, "first_60", [e[:60] for e in found])
         if other is not None:
-            judge(study, "holdout", errors(system, x, other))
+            judge(study, "holdout", errors(system, x, other), AIMS)
         study.metric(
             "cube_toss.fit.simulations",
             steps * min(BATCH, n),
             note="each with its gradient",
         )
         show_errors(study, before, found)
+    with study.stage("beside MuJoCo"):
+        if not data or study.quick:
+            study.report.text(
+                "Left out: MuJoCo on the same tosses, in a quick run or without data."
+            )
+        else:
+            compare(study, system, training.cut(FRAMES), validation)
     with study.stage("learning curve"):
         fits = learn(study, training, steps)
         show_table(study, system, x, fits.get(FEW, []))
@@ -103,6 +113,35 @@ def learn(study: Study, training: Tosses, steps: int) -> dict[int, list[Unknowns
             some = (training.lanes(pick).cut(FRAMES) for pick in picks)
             fits[size] = [fit(system, part, steps) for part in some]
     return fits
+
+
+def compare(
+    study: Study, system: djdyn.System, training: Tosses, validation: Tosses
+) -> None:
+    """MuJoCo tuned by Nelder-Mead, and a fit with a tenth of its simulations."""
+    some = training.lanes(np.arange(min(BATCH, len(training))))
+    try:
+        peer = tune(some, validation)
+    except ImportError:
+        study.report.text("Left out: MuJoCo on the same tosses, as it is missing.")
+        return
+    steps, batch = LEAN
+    lean = fit(system, some, steps, batch)
+    bounds = [np.mean(e) for e in peer.errors]
+    note = "found by Nelder-Mead with stiffness and damping of its contact"
+    judge(study, "mujoco", peer.errors)
+    judge(study, "mujoco.first_60", [e[:60] for e in peer.errors])
+    study.metric("cube_toss.mujoco.friction", peer.friction, note=note)
+    study.metric("cube_toss.mujoco.simulations", peer.simulations, note="of a toss")
+    judge(study, "lean", errors(system, lean, validation), bounds)
+    each = price(system, some.lanes(np.arange(batch)))
+    study.metric(
+        "cube_toss.simulations_vs_mujoco",
+        steps * min(batch, len(some)) * each / peer.simulations,
+        0.0,
+        0.1,
+        note=f"of the fit `lean`, whose gradients took {each:.1f} simulations each",
+    )
 
 
 def friction(study: Study, x: Unknowns, fits: list[Unknowns]) -> None:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 
+from .arm_id_peer import timed
 from .cube_toss_data import HALF, Tosses
 from .cube_toss_model import Unknowns, miss, predict
 
@@ -41,13 +42,15 @@ def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
     return fit + sum(far) / (2 * len(tosses))
 
 
-_slope = eqx.filter_jit(jax.grad(cost))
+_cost, _slope = eqx.filter_jit(cost), eqx.filter_jit(jax.grad(cost))
 
 
-def fit(system: djdyn.System, tosses: Tosses, steps: int = STEPS) -> Unknowns:
+def fit(
+    system: djdyn.System, tosses: Tosses, steps: int = STEPS, batch: int = BATCH
+) -> Unknowns:
     """Adam on random batches of tosses."""
     rng = np.random.default_rng(0)
-    x, batch = Unknowns.zeros(), min(BATCH, len(tosses))
+    x, batch = Unknowns.zeros(), min(batch, len(tosses))
     rate = optax.cosine_decay_schedule(0.1, steps, 0.03)
     adam = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate, 0.8, 0.95))
     state, left = adam.init(eqx.filter(x, eqx.is_array)), np.arange(0)
@@ -60,3 +63,13 @@ def fit(system: djdyn.System, tosses: Tosses, steps: int = STEPS) -> Unknowns:
             update, state = adam.update(gradient, state)
         x = eqx.apply_updates(x, update)
     return x
+
+
+def price(system: djdyn.System, tosses: Tosses) -> float:
+    """The CPU time that a gradient takes, by that of a simulation."""
+    calls = [lambda f=f: f(Unknowns.zeros(), system, tosses) for f in (_cost, _slope)]
+    least = lambda call: min(
+        timed(lambda: jax.block_until_ready(call())).seconds for _ in range(10)
+    )
+    simulation, gradient = map(least, calls)
+    return gradient / simulation

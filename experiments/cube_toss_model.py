@@ -104,15 +104,22 @@ def miss(
     return away, jnp.maximum(1 - cosine**2, 0.0)
 
 
-@eqx.filter_jit
-def errors(
-    system: djdyn.System, x: Unknowns, tosses: Tosses
+def score(
+    q: Float[Array, "n k 7"], tosses: Tosses
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Mean over each toss of the position error, % of the width, and of the rotation
     error, degrees.
     """
-    q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
     away, sine = miss(q, tosses)
     angle = jnp.rad2deg(2 * jnp.arcsin(jnp.sqrt(jnp.minimum(sine, 1.0))))
     mean = lambda e: jnp.mean(e, 1, where=tosses.there)
     return mean(jnp.sqrt(away)) / (2 * HALF) * 100, mean(angle)
+
+
+@eqx.filter_jit
+def errors(
+    system: djdyn.System, x: Unknowns, tosses: Tosses
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """The scores of what is predicted."""
+    q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
+    return score(q, tosses)

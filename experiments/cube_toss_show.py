@@ -116,7 +116,7 @@ def show_toss(study: Study, system: djdyn.System, x: Unknowns, tosses: Tosses) -
             c: a[:, i + j] for j, c in enumerate(columns)
         }
         study.report.plot(
-            f"A middling toss, not fitted: {what}, measured as markers",
+            f"A middling toss, not fitted: {what}, measured dashed",
             ("time", "s", t),
             (what, "m" if i == 0 else "1"),
             pick(q),

@@ -1,27 +1,23 @@
 """Launch: crane, line, winch and payload together, on a ship that moves.
 
-The coupled cases V22, V23, V26 and V27 of Roy, Steinke and Nicoll, *Ship Mechanical
-Systems API: Final Report* (2014), chapter 4; then a payload lowered by 10 m from a deck
-that heaves, rolls and pitches, with heave compensation and without.
+The coupled cases V22, V23, V26, V27 and V31 of Roy, Steinke and Nicoll, *Ship
+Mechanical Systems API: Final Report* (2014), chapter 4; then a payload lowered by 10 m
+from a deck that heaves, rolls and pitches, with heave compensation and without.
 """
 
-from typing import Any
-
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 import djdyn
-from djdyn.system import Instant
 from djdyn.view import Scene
 
 from .launch_gear import DENSITY, GRAVITY, LIGHT, SPAN, arm, circling, cone, drift, ship
+from .launch_landing import run_landing
+from .launch_runs import simulate
 from .study import Study
 
 
 TITLE = "Launch: crane, line, winch and payload"
 STAGES = 4
-DT = 1.5e-3  # s; longer steps damp the payload's own swing
 LOWERED = 10.0  # m
 
 
@@ -37,44 +33,6 @@ def build() -> djdyn.System:
         lower=LOWERED,
         compensation=1.0,
     )
-
-
-def look(now: Instant) -> dict[str, Array]:
-    """Places, the line, and its pull on the payload."""
-    line: Any = now.system.parts["line"]
-    state = now.y.parts["line"]
-    s = jnp.linspace(0.0, 1.0, 9) * line.length_out(state)
-    points = [line.at(now, "line", x)["position"] for x in s]
-    X = now.world.X_WB
-    return {
-        "R": X.R,
-        "p": X.p,
-        "line": jnp.stack(points),
-        "pull": line.end_loads(now, "line")[0, 3:],
-    }
-
-
-def simulate(
-    study: Study,
-    name: str,
-    system: djdyn.System,
-    y0: djdyn.State,
-    moved: float,
-    span: float = SPAN,
-) -> tuple[djdyn.Trajectory, dict[str, np.ndarray]]:
-    """A run with the books audited against the energy `moved`, J."""
-    saves = 1 + round(10 * span)
-    how: dict[str, Any] = {"solver": "ros2", "dt": DT, "max_steps": 65536}
-    run = djdyn.simulate(system, span, y0, saveat=saves, ledger=True, **how)
-    study.metric(
-        f"launch.{name}.ledger",
-        np.max(np.abs(djdyn.audit(system, run))) / moved,
-        0.0,
-        1e-3,
-        note=f"energy unaccounted for, of {moved:.4g} J",
-    )
-    study.series(name, run)
-    return run, {k: np.asarray(x) for k, x in run.map(look).items()}
 
 
 def run_static(study: Study) -> None:
@@ -237,7 +195,7 @@ def scene(t: np.ndarray, seen: dict[str, np.ndarray]) -> Scene:
 
 def run(study: Study) -> None:
     study.report.text(
-        "Cases V22, V23, V26 and V27 of Roy, Steinke and Nicoll, Ship Mechanical "
+        "Cases V22, V23, V26, V27 and V31 of Roy, Steinke and Nicoll, Ship Mechanical "
         "Systems API: Final Report (2014), and a launch. The payload of V23 "
         "starts on the cone on which it follows the arm; the line of V26 and V27 "
         "hangs from the end of the boom, not half a metre from it. References have no "
@@ -249,7 +207,10 @@ def run(study: Study) -> None:
         ("lowering from a moving deck", run_lowering),
     ]
     if not study.quick:
-        parts.insert(2, ("under way (V26, V27)", run_voyage))
+        parts[2:2] = [
+            ("under way (V26, V27)", run_voyage),
+            ("set down on a bed (V31)", run_landing),
+        ]
     study.progress.update(study.task, total=len(parts))
     for name, part in parts:
         with study.stage(name):

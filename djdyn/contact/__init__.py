@@ -19,6 +19,7 @@ from .normal import (
 )
 from .overlap import Overlap as Overlap, overlap as overlap
 from .pairs import touches as touches
+from .pile import Pile as Pile
 from .rigid import RigidContact as RigidContact
 from .shapes import (
     AbstractShape as AbstractShape,

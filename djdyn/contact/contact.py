@@ -3,10 +3,9 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from .._smooth import magnitude, norm
-from .._types import Scalar, Vec3
+from .._types import Scalar
 from .._units import si
 from ..kinematics import World
 from ..part import AbstractPassivePart, Load, Response, Signals
@@ -16,6 +15,7 @@ from .normal import AbstractNormalLaw
 from .pairs import touches
 from .shapes import AbstractShape, AbstractSolid
 from .touch import Touch
+from .touching import Action, act, relative, share_of_weight
 
 
 class Contact(AbstractPassivePart):
@@ -25,7 +25,8 @@ class Contact(AbstractPassivePart):
 
     - `normal`, `friction`: laws; without the second nothing resists sliding.
     - `rolling`, `spinning`: lever arms, m: the torque against rolling, and against
-      turning about the normal, per normal force.
+      turning about the normal, per normal force. With bristles the latter holds
+      still, too.
     - `pull`: signal of a force on the solid besides its weight, for Karnopp's law.
 
     Outputs: the summed `force` on the solid and its `torque` about the world's origin,
@@ -61,42 +62,20 @@ class Contact(AbstractPassivePart):
         points = jax.eval_shape(
             lambda X: touches(self.shape, X, self.surface, X).depth, identity_pose()
         )
-        shape = (*points.shape, friction.bristles)
-        return {"bristles": jnp.zeros(shape), "stored": jnp.zeros(())}
+        bristles = jnp.zeros((*points.shape, friction.bristles))
+        wound = jnp.zeros(points.shape)
+        return {"bristles": bristles, "wound": wound, "stored": jnp.zeros(())}
 
     def touch(self, world: World) -> Touch:
         """Where the two are near each other."""
         poses = world.pose(self.on), world.pose(self.against)
         return touches(self.shape, poses[0], self.surface, poses[1])
 
-    def _act(self, state: dict, world: World, signals: Signals) -> "_Action":
+    def _act(self, state: dict, world: World, signals: Signals) -> Action:
         touch = self.touch(world)
         velocity, turning = relative(world, self.on, self.against, touch)
-        n, rate = touch.n, -jnp.sum(touch.n * velocity, 1)
-        pressing = jax.vmap(self.normal.force)(touch.depth, rate)
-        f, growth, storing = pressing[:, None] * n, {}, jnp.zeros(())
-        if self.friction is not None:
-            slide = velocity + rate[:, None] * n
-            total = jnp.sum(pressing)
-            share = pressing / jnp.where(total > 0, total, 1.0)
-            pull = share_of_weight(world, self.on, self.pull, signals, n)
-            pull = share[:, None] * pull
-            bent = state.get("bristles", jnp.zeros((len(n), 0)))
-            bent = bent - jnp.sum(bent * n, 1, keepdims=True) * n if state else bent
-            grip = jax.vmap(self.friction.act)(slide, pressing, bent, pull)
-            f = f + grip.force
-            if state:
-                storing = jnp.sum(grip.storing)
-                growth = {"bristles": grip.rate, "stored": storing}
-        about = jnp.sum(n * turning[None], 1)
-        roll = turning[None] - about[:, None] * n
-        rolled = roll / magnitude(norm(roll), self.turn_width)[:, None]
-        spun = (about / magnitude(about, self.turn_width))[:, None] * n
-        tau = -pressing[:, None] * (self.rolling * rolled + self.spinning * spun)
-        spring = jax.vmap(jax.grad(self.normal.energy))(touch.depth)
-        power = jnp.sum(f * velocity) + jnp.sum(tau, 0) @ turning
-        loss = -power - spring @ rate - storing
-        return _Action(touch, pressing, f, tau, growth, loss)
+        pull = share_of_weight(world, self.on, self.pull, signals, touch.n)
+        return act(self, touch, velocity, turning, pull, state)
 
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals
@@ -124,34 +103,3 @@ class Contact(AbstractPassivePart):
     ) -> Scalar:
         del t
         return self._act(state, world, signals).loss
-
-
-class _Action(eqx.Module):
-    touch: Touch
-    pressing: Float[Array, " k"]
-    f: Float[Array, "k 3"]
-    tau: Float[Array, "k 3"]
-    growth: dict[str, Array]
-    loss: Scalar
-
-
-def relative(
-    world: World, on: str, against: str, touch: Touch
-) -> tuple[Float[Array, "k 3"], Vec3]:
-    """Velocity of the solid's points past the surface, and how fast it turns there."""
-    velocity, turning = jnp.zeros_like(touch.p), jnp.zeros(3, touch.p.dtype)
-    for frame, sign in ((on, 1.0), (against, -1.0)):
-        V, p = world.twist(frame), world.pose(frame).p
-        moved = V[None, 3:] + cross(V[None, :3], touch.p - p[None])
-        velocity, turning = velocity + sign * moved, turning + sign * V[:3]
-    return velocity, turning
-
-
-def share_of_weight(
-    world: World, on: str, pull: str, signals: Signals, n: Float[Array, "k 3"]
-) -> Float[Array, "k 3"]:
-    """A body's weight, and what a signal adds, along a surface."""
-    b = world.mechanism.index(world.mechanism.frame(on).body)
-    force = world.m[b] * world.gravity_W
-    force = force + signals[pull] if pull else force
-    return force[None] - (n @ force)[:, None] * n

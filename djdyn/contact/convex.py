@@ -190,8 +190,11 @@ def apart(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:
 def witness(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
     """The nearest or deepest point of two solids, each all of one piece."""
     a, b = Solid.of(A, X_WA), Solid.of(B, X_WB)
-    ids, used, overlap = simplex(a.points, b.points)
-    p, q = apart(a, b, ids, used)
+    if len(a.points) == len(b.points) == 1:
+        p, q, overlap = a.points[0], b.points[0], jnp.array(False)
+    else:
+        ids, used, overlap = simplex(a.points, b.points)
+        p, q = apart(a, b, ids, used)
     n = unit(p - q, jnp.asarray(UP, p.dtype))
     depth, middle = -norm(p - q), (p + q) / 2
     if len(axes(a, b)):

@@ -26,7 +26,10 @@ class Grip(eqx.Module):
 
 
 class AbstractSurfaceFriction(eqx.Module):
-    """A force along a surface, against sliding."""
+    """A force along a surface, against sliding.
+
+    A law with bristles calls the friction of sliding `mu`.
+    """
 
     bristles: eqx.AbstractClassVar[int]  # states of a point
 

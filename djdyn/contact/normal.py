@@ -33,6 +33,10 @@ class AbstractNormalLaw(eqx.Module):
     def force(self, depth: Scalar, rate: Scalar) -> Scalar:
         """At least zero, N."""
 
+    @abc.abstractmethod
+    def reach(self) -> Scalar:
+        """How far apart they press at most, m."""
+
 
 class KelvinVoigt(AbstractNormalLaw):
     r"""Spring and damper, $F = \max(0, k\delta + c\dot\delta)$ where $\delta > 0$.
@@ -52,6 +56,9 @@ class KelvinVoigt(AbstractNormalLaw):
         spring = self.stiffness * ramp(depth, self.width)
         damper = self.damping * rate * step(depth, self.width)
         return jnp.maximum(spring + damper, 0.0)
+
+    def reach(self) -> Scalar:
+        return self.width
 
 
 class HuntCrossley(AbstractNormalLaw):
@@ -76,6 +83,9 @@ class HuntCrossley(AbstractNormalLaw):
         slope, deep = step(depth + w, 2 * w), step_area(depth + w, 2 * w)
         spring = self.stiffness * slope * deep**self.exponent
         return spring * jnp.maximum(1 + self.dissipation * rate, 0.0)
+
+    def reach(self) -> Scalar:
+        return self.width
 
 
 def hertz_stiffness(E: tuple[Any, Any], nu: tuple[Any, Any], radius: Any) -> Any:

@@ -21,9 +21,9 @@ from ..part import (
     Signals,
 )
 from ..spatial import Pose, skew
-from .contact import relative
 from .pairs import touches
 from .shapes import AbstractShape, AbstractSolid
+from .touching import relative
 
 
 class Apart(AbstractConstraint):

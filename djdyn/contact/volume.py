@@ -22,12 +22,12 @@ from .._units import check_values, optional, si
 from ..kinematics import World
 from ..part import AbstractPassivePart, Load, Response, Signals
 from ..spatial import Pose, cross
-from .contact import relative, share_of_weight
 from .convex import Solid
 from .friction import AbstractSurfaceFriction
 from .overlap import Overlap, overlap
 from .shapes import AbstractPolyhedron, AbstractShape, AbstractSolid, HalfSpace, Sphere
 from .touch import Touch, unit
+from .touching import relative, share_of_weight
 
 
 def shared(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Overlap:

@@ -56,6 +56,7 @@ PARTS: tuple[type, ...] = (
     hydraulics.Circuit,
     contact.Contact,
     contact.VolumeContact,
+    contact.Pile,
 )
 FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
     f.__name__: f
@@ -209,10 +210,10 @@ class _Place:
         self.keys_of(table, fields, required)
         declared = getattr(kind, "__dataclass_fields__", {})
         numbers = {name for name, f in declared.items() if converter_of(f)}
-        touching = kind in (contact.Contact, contact.VolumeContact)
+        touching = kind in (contact.Contact, contact.VolumeContact, contact.Pile)
         inner, values = TOUCHING if touching else INNER, {}
         for key, value in table.items():
-            if isinstance(value, Mapping) and key == "parts":
+            if isinstance(value, Mapping) and key in ("parts", "solids", "against"):
                 items = value.items()
                 value = {k: (self / key / k).choose(inner, x) for k, x in items}
             elif isinstance(value, Mapping):

@@ -12,7 +12,8 @@ import equinox as eqx
 import numpy as np
 
 from ..cube_toss_data import HALF, Tosses, read
-from ..cube_toss_model import INERTIA, MASS, SUBSTEPS, Unknowns, build, predict
+from ..cube_toss_model import SUBSTEPS, Unknowns, build, predict
+from ..cube_toss_peer import model
 from ..cube_toss_synthetic import synthesise
 from ..study import Study
 from .engines.mujoco import threaded
@@ -24,19 +25,6 @@ STAGES = 2
 OPTIONS: dict[str, Any] = {"data": "", "batch": 1024, "rounds": 5}
 FRAMES = 80
 USUAL = 2e-3  # s, MuJoCo's own choice of a step
-MODEL = """
-<mujoco>
-  <option timestep="{dt}"/>
-  <worldbody>
-    <geom type="plane" size="10 10 1"/>
-    <body>
-      <freejoint/>
-      <inertial pos="0 0 0" mass="{mass}" diaginertia="{inertia} {inertia} {inertia}"/>
-      <geom type="box" size="{half} {half} {half}" friction="0.18 0.005 0.0001"/>
-    </body>
-  </worldbody>
-</mujoco>
-"""
 
 
 def cubes(study: Study, batch: int) -> Tosses:
@@ -89,7 +77,7 @@ def engines(study: Study, tosses: Tosses) -> tuple[dict, dict[str, int]]:
     }
     steps = {"djdyn": (FRAMES - 1) * SUBSTEPS}
     try:
-        mujoco: Any = importlib.import_module("mujoco")
+        importlib.import_module("mujoco")
     except ImportError:
         study.report.text("MuJoCo is not installed.")
         return calls, steps
@@ -98,10 +86,8 @@ def engines(study: Study, tosses: Tosses) -> tuple[dict, dict[str, int]]:
         ("mujoco", round(span / USUAL)),
         ("mujoco_same_step", steps["djdyn"]),
     ):
-        numbers = {"mass": MASS, "inertia": INERTIA, "half": HALF}
-        text = MODEL.format(dt=span / count, **numbers)
-        model = mujoco.MjModel.from_xml_string(text)
-        calls[key] = threaded(model, np.asarray(tosses.start), count)
+        call = threaded(model(span / count), np.asarray(tosses.start), count)
+        calls[key] = lambda call=call: call()[:, -1]
         steps[key] = count
     ends = {k: np.asarray(call()).reshape(len(tosses), -1) for k, call in calls.items()}
     low = [np.abs(e[:, -7 if k == "djdyn" else 0 :][:, 2]) for k, e in ends.items()]

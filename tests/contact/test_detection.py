@@ -4,7 +4,6 @@ import itertools
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -28,6 +27,7 @@ from djdyn.contact.convex import Solid, axes, margins
 from djdyn.spatial import Pose, rotation_y, rotation_z
 
 
+mujoco = pytest.importorskip("mujoco")
 RNG = np.random.default_rng(0)
 N = 250
 
@@ -39,7 +39,7 @@ def hull(k: int) -> Polyhedron:
 
 
 def poses(n: int, spread: float) -> Pose:
-    R = Rotation.random(n, random_state=RNG).as_matrix()
+    R = Rotation.random(n, RNG).as_matrix()
     return Pose(R, spread * RNG.normal(size=(n, 3)))
 
 
@@ -168,7 +168,7 @@ def test_shared_volumes():
     A, some = hull(9), 0
     for i in range(500):
         size = RNG.uniform(0.4, 2.0, (2, 3))
-        R = Rotation.random(2, random_state=RNG).as_matrix()
+        R = Rotation.random(2, RNG).as_matrix()
         p = 0.5 * RNG.normal(size=(2, 3))
         R = np.stack([np.eye(3)] * 2) if i % 4 == 0 else R
         if i % 8 == 0:  # flush

@@ -1,5 +1,7 @@
 """Forces of contact: closed forms, published numbers, the books, and gradients."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -126,6 +128,28 @@ def test_lugre():
     assert np.isclose(rate(limit)[1], 0.801455 + 0.0018, atol=1e-5)
 
 
+@pytest.mark.validation
+def test_a_spinning_disc_comes_to_rest():
+    r"""Bristles about the normal bend by the angle $a$ at most (Dahl): what is left of
+    the energy after a turn $x$ is $E - T(x - a(1 - e^{-x/a}))$.
+    """
+    law, grip = KelvinVoigt(1e5, width=1e-5), LuGre(0.4, 0.4, 4000.0, width=1e-9)
+    part = Contact("b", BALL, "world", HalfSpace(), law, grip, spinning=4e-3)
+    system = over_a_plane(part)
+    y = at(system, 0.1 - 9.81e-5, w=(0, 0, 5.0))
+    how = {"rtol": 1e-9, "atol": 1e-11, "max_steps": 65536}
+    run = djdyn.simulate(system, 1.4, y, saveat=1401, ledger=True, **how)
+    q, spin = np.asarray(run.y.q), np.asarray(run.y.v[:, 2])
+    turn = 2 * np.arctan2(q[:, 6], q[:, 3])
+    most, whole, a = 9.81 * 4e-3, 0.01 * 5.0**2 / 2, 0.4 / 4000 / (4e-3 / 0.4)
+    until = np.cumprod(spin > 0) > 0  # it stops for the first time
+    left = whole - most * (turn + a * np.expm1(-turn / a))
+    assert np.allclose(0.01 * spin[until] ** 2 / 2, left[until], atol=1e-6 * whole)
+    assert np.isclose(turn.max(), whole / most + a, atol=1e-5)
+    assert turn[-1] > turn.max() - 2 * a  # springs back, and no further
+    assert np.max(np.abs(djdyn.audit(system, run))) < 1e-6 * whole
+
+
 LAWS = {
     "coulomb": Coulomb(0.4, 1e-3),
     "stribeck": Stribeck(0.3, 0.5, 0.05, 0.01, 1e-3),
@@ -137,7 +161,7 @@ LAWS = {
 def rough(size: list[float], width: float, law) -> djdyn.System:
     """A box of 1 kg that slides, rolls and spins on a plane."""
     normal = HuntCrossley(2e4, 0.3, 1.0, width=width)
-    arms = {"rolling": 1e-3, "spinning": 2e-3}
+    arms: Any = {"rolling": 1e-3, "spinning": 2e-3}
     part = Contact("b", Box(size), "world", HalfSpace(), normal, law, **arms)
     return over_a_plane(part, 1.0, 0.005)
 

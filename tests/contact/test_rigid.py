@@ -1,5 +1,7 @@
 """Rigid contact: what holds, slides, lifts off and lands, beside closed forms."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -132,7 +134,7 @@ def same_state(held: djdyn.System, free: djdyn.System, y: djdyn.State) -> djdyn.
     return free.initial_state(q=q, v=jnp.concatenate([X.R.T @ V[:3], V[3:]]))
 
 
-STATE = {"q": [0.3, -0.4, 0.2, 0.1, 0.5], "v": [0.5, 0.3, -2.0, 1.0, 0.4]}
+STATE: Any = {"q": [0.3, -0.4, 0.2, 0.1, 0.5], "v": [0.5, 0.3, -2.0, 1.0, 0.4]}
 
 
 def places(system, y, **how) -> np.ndarray:
@@ -140,6 +142,7 @@ def places(system, y, **how) -> np.ndarray:
     run = djdyn.rollout(system, 0.5, y0, solver="rk4", dt=2e-4, saveat=51, **how)
     if "ledger" in how:
         np.testing.assert_allclose(djdyn.audit(system, run), 0.0, atol=1e-6)
+        assert run.work is not None
         assert np.all(np.diff(run.work[..., 1]) >= 0)
     return np.asarray(run.pose("b").p[0])
 

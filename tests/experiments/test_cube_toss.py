@@ -1,5 +1,6 @@
 """The study of tossed cubes, and the pieces it stands on."""
 
+import json
 from typing import Any
 
 import jax.numpy as jnp
@@ -50,6 +51,7 @@ def test_before_it_touches_a_cube_falls_about_its_mass_centre():
     assert np.allclose(q[-1, 3:], [np.cos(1.5 * t), 0, np.sin(1.5 * t), 0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_tosses_through_impacts():
     system = build()
     tosses = synthesise(system, 3, 40)
@@ -89,6 +91,35 @@ def test_a_bad_file_is_one_clear_sentence(tmp_path, capsys, change, said):
     where = ["--set", f"data={tmp_path / 'a.npz'}", "--out", str(tmp_path)]
     assert main(["run", "cube-toss", *where]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_second_file_is_reported_and_never_fitted(tmp_path, monkeypatch):
+    """Cubes at rest, whose record moves aside and turns after its first frame."""
+
+    def write(name: str, tosses: int, turn: float, away: float) -> str:
+        states = np.zeros((tosses, 5, 13))
+        states[..., 2], states[..., 3] = 0.0524, 1.0
+        states[:, 1:, 0] = away
+        states[:, 1:, 3], states[:, 1:, 6] = np.cos(turn / 2), np.sin(turn / 2)
+        lengths = np.full(tosses, 5)
+        flat = states.reshape(-1, 13)
+        np.savez(tmp_path / name, states=flat, lengths=lengths, dt=1 / 148)
+        return str(tmp_path / name)
+
+    fitted = []
+    monkeypatch.setattr(
+        cube_toss, "fit", lambda s, x, n: fitted.append(len(x)) or Unknowns.zeros()
+    )
+    monkeypatch.setattr(cube_toss, "compare", lambda *_: None)
+    data, other = write("a.npz", 3, 0.0, 0.0), write("b.npz", 2, 0.2, 0.01048)
+    where = ["--set", f"data={data}", "--set", f"holdout={other}"]
+    assert main(["run", "cube-toss", *where, "--out", str(tmp_path / "out")]) == 0
+    found = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert fitted == [1]
+    assert found["cube_toss.holdout.position_percent"] == pytest.approx(8.0, abs=0.1)
+    turned = 0.8 * np.rad2deg(0.2)
+    assert found["cube_toss.holdout.rotation_deg"] == pytest.approx(turned, abs=0.05)
+    assert found["cube_toss.validation.rotation_deg"] < 0.05
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import djdyn
 from experiments import launch
 from experiments.launch_gear import cone, ship
+from experiments.launch_landing import LENGTH, TIP, landing
 from experiments.study import Study
 
 
@@ -37,3 +38,13 @@ def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     assert len(run.checks) > 7
     assert [c.quantity for c in run.checks if c.passed is False] == []
     assert (tmp_path / "report.html").stat().st_size < 10e6
+
+
+def test_a_box_that_is_set_down_hangs_under_the_tip():
+    """Ship V31: the line ends at (3.592, 0, 5.642), without stretch at the start."""
+    system = landing()
+    q = system.initial_state({"link2": [np.pi / 4]})
+    now = eqx.filter_jit(lambda s, y: s.at(0.0, y))(system, q)
+    assert jnp.allclose(now.world.pose("tip").p, TIP, atol=1e-9)
+    assert np.allclose(TIP, [3.592, 0.0, 5.642], atol=1e-3)
+    assert jnp.allclose(now.world.pose("hook").p, TIP - [0.0, 0.0, LENGTH], atol=1e-9)

@@ -27,6 +27,7 @@ from djdyn.contact import (
     HalfSpace,
     KelvinVoigt,
     LuGre as Bristles,
+    Pile,
     Polyhedron,
     RigidContact,
     Sphere as Ball,
@@ -175,6 +176,7 @@ TOUCHING = {  # on a few bodies of their own: each of these is much to compile
         width=0.05,
     ),
 }
+XLA_ONLY = {Pile}  # which of its pairs are nearest is a sort
 SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
 LANES = 3
 
@@ -232,7 +234,8 @@ def test_the_table_is_complete():
         concrete = {
             c for c in classes if issubclass(c, base) and "Abstract" not in c.__name__
         }
-        assert set().union(*(contents(x, base) for x in made)) == concrete
+        found = set().union(*(contents(x, base) for x in made))
+        assert found == concrete - XLA_ONLY
 
 
 def states(backend: str, system, y0, solver: str = "semi_implicit", **how):
