@@ -22,11 +22,11 @@ from djdyn.steps import one_step
 
 X = Float[Array, " k"]
 U = Float[Array, " m"]
-Xs = Float[Array, "n+1 k"]
+Xs = Float[Array, "n_and_end k"]
 Us = Float[Array, "n m"]
 Step = Callable[[X, U], X]
 NEWTONS = 6  # rounds on the free inputs
-LEAST, MOST = 1e-9, 1e9  # regularisation
+LEAST, FIRST, MOST = 1e-9, 1e-6, 1e9  # regularisation
 SOFTER, STIFFER = 0.25, 8.0
 HALVINGS = 10
 
@@ -165,7 +165,7 @@ def ilqr(
     problem = _Problem(step, running, final, *bounds)
     xs, us, cost = problem.run(x0, lambda i, x: u[i], len(u))
     K = jnp.zeros((*u.shape, len(x0)))
-    start = Plan(xs, us, K, cost, jnp.array(False)), jnp.array(1e-3), jnp.array(0)
+    start = Plan(xs, us, K, cost, jnp.array(False)), jnp.array(FIRST), jnp.array(0)
 
     def going(carry: tuple) -> Array:
         return ~carry[0].done & (carry[2] < rounds)
@@ -183,7 +183,7 @@ def receding(
     x0: X,
     u: Us,
     steps: int,
-) -> tuple[Xs, Us]:
+) -> tuple[Xs, Float[Array, "steps m"]]:
     """States and inputs of a plant whose every input is the first of a new plan.
 
     `plan` makes one from a state and inputs to begin with, such as by `ilqr` in a few
