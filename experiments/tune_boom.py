@@ -25,7 +25,7 @@ from controllers import (
     Scenarios,
     Tuned,
 )
-from djdyn import Bounded, FreeParameter
+from djdyn import FreeParameter, Positive
 from djdyn.parts import JointActuator
 from djdyn.spatial import translation
 from djdyn.system import Instant
@@ -45,11 +45,7 @@ KP, KI, KD = 5e5, 5e4, 4e4  # N m/rad, N m/(rad s), N m s/rad
 NOISE, PERIOD = 1.4e-5, 2e-3  # rad, of an encoder of 17 bits; s
 HOW: dict[str, Any] = {"solver": "rk4", "dt": PERIOD, "control_period": PERIOD}
 LOOP = ("pid", "motors")
-FREE = [
-    FreeParameter("pid.kp", Bounded(1e5, 2e7)),
-    FreeParameter("pid.ki", Bounded(1e3, 1e7)),
-    FreeParameter("pid.kd", Bounded(1e4, 3e5)),
-]
+FREE = [FreeParameter(f"pid.{k}", Positive()) for k in ("kp", "ki", "kd")]
 COST = {
     "tracking": MeanSquare("pid.error", 5e-3),
     "power": Mean(Drawn("motors"), 2e4),

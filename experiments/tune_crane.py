@@ -18,7 +18,7 @@ import djdyn
 from controllers import LoadRange, MeanSquare, Peak, Reaction, Scenarios, Tuned
 from controllers.objective import Objective
 from controllers.tune import judge
-from djdyn import Bounded, FreeParameter
+from djdyn import Bounded, FreeParameter, Positive
 from djdyn.parts import JointSpring
 from djdyn.spatial import translation
 from djdyn.timefunctions import Moves
@@ -66,13 +66,13 @@ def sped_up(path: Moves) -> Moves:
 
 
 def free() -> list[FreeParameter]:
-    """Gains within what samples of 2 ms can follow; moves within their pauses."""
+    """Gains, and moves within their pauses."""
     at = "reference.path."
     windows = {"start[0]": (0.0, 2.0), "end[0]": (3.0, 4.5), "start[1]": (4.5, 6.0)}
     windows["end[1]"] = (7.0, 8.5)
     times = [FreeParameter(at + k, Bounded(*w)) for k, w in windows.items()]
-    gains = {"pd.kp": (5e4, 5e6), "pd.kd": (5e3, 2e5)}
-    return [*(FreeParameter(k, Bounded(*w)) for k, w in gains.items()), *times]
+    gains = [FreeParameter(k, Positive()) for k in ("pd.kp", "pd.kd")]
+    return [*gains, *times]
 
 
 def rest(system: djdyn.System) -> djdyn.State:
