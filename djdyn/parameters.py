@@ -65,6 +65,17 @@ def _leaves(
         yield from _leaves(child, shown, (*steps, step), child_says)
 
 
+def _statics(node: Any, names: tuple = ()) -> Iterator[str]:
+    """Paths of what is fixed when a model is built: names, modes, sizes."""
+    if isinstance(node, eqx.Module):
+        for field in dataclasses.fields(node):
+            if field.metadata.get("static", False):
+                yield ".".join((*names, field.name))
+    if not eqx.is_array(node):
+        for name, _, child, _ in _children(node):
+            yield from _statics(child, (*names, name) if name else names)
+
+
 def _short(value: np.ndarray) -> str:
     """A number or vector as it is, a larger array by its shape and what is in it."""
     text = lambda x: " ".join(np.array2string(x, precision=6, threshold=8).split())
@@ -113,6 +124,8 @@ def _find(model: PyTree, path: str) -> tuple[Leaf, tuple[int, ...]]:
         entry = tuple(int(i) for i in re.findall(r"-?\d+", match.group(2)))
     if len(found) > 1:
         raise ValueError(f"two numbers of the model have the path {path!r}")
+    if not found and path in _statics(model):
+        raise ValueError(f"{path!r} is no number: it is fixed when the model is built")
     if not found:
         tail = path.rsplit(".", 1)[-1]
         near = [x.path for x in leaves if x.path.endswith(tail) or path in x.path]

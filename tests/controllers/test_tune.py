@@ -120,7 +120,8 @@ def test_several_starts_run_at_once(slide, moved):
     ("said", "wrong"),
     [
         ("no free parameter is named", {"free": []}),
-        ("no parameter 'pid.mode'", {"free": ["pid.mode"]}),
+        ("'pid.mode' is no number", {"free": ["pid.mode"]}),
+        ("no parameter 'pid.kq'", {"free": ["pid.kq"]}),
         ("no terms", {"cost": {}}),
         ("unknown signal 'pid.w'", {"cost": {"effort": MeanSquare("pid.w")}}),
         ("method is", {"method": "simplex"}),
