@@ -109,7 +109,7 @@ class Tuned(eqx.Module):
             changed.items(), flat(self.before), flat(self.gains), strict=True
         ):
             rows.append(
-                (name, f"{old:.5g}", f"{new:.5g}", f"{less:+.2%}", f"{more:+.2%}")
+                (name, f"{old:.5g}", f"{new:.5g}", percent(less), percent(more))
             )
         said = [_table(rows)]
         for where, numbers in self.figures().items():
@@ -153,6 +153,11 @@ def _numbers(objective: Objective, seen: Seen) -> dict[str, float]:
     for name, g in seen.excess.items():
         found[f"{name} exceeded by"] = max(0.0, float(np.max(np.asarray(g)[ok])))
     return found | {"diverged": float(np.sum(~ok))}
+
+
+def percent(change: float) -> str:
+    """A relative change, where there is one."""
+    return f"{change:+.2%}" if np.isfinite(change) else "out of bounds"
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

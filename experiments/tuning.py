@@ -7,6 +7,7 @@ import djdyn
 from controllers import Scenarios, Tuned
 from controllers.objective import Objective
 from controllers.tune import judge
+from controllers.tuned import percent
 
 from .study import Study
 
@@ -97,7 +98,7 @@ def gain_table(study: Study, found: Tuned) -> None:
         "What was tuned",
         ("parameter", "before", "after", "cost with 0.9 of it", "with 1.1 of it"),
         [
-            (name, f"{old:.5g}", f"{new:.5g}", *(f"{x:+.2%}" for x in changes[name]))
+            (name, f"{old:.5g}", f"{new:.5g}", *map(percent, changes[name]))
             for name, old, new in zip(
                 changes, flat(found.before), flat(found.gains), strict=True
             )
