@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 import djdyn
 from djdyn import FreeParameter, System
 from djdyn._types import Scalar
-from djdyn.descent import AbstractProblem, Flat
+from djdyn.descent import AbstractProblem, Flat, entries
 from djdyn.parameters import Unbounded, as_free, pack, unpack
 from djdyn.system import Instant
 
@@ -108,12 +108,8 @@ class Objective(AbstractProblem):
 
     @property
     def names(self) -> tuple[str, ...]:
-        found = []
-        for path, value in pack(self.system, self.free).items():
-            places = np.ndindex(value.shape)
-            tails = ["".join(f"[{i}]" for i in place) for place in places]
-            found += [(path, path + tail) for tail in tails]
-        return tuple(name for _, name in sorted(found, key=lambda pair: pair[0]))
+        theta = pack(self.system, self.free)
+        return entries({path: theta[path] for path in sorted(theta)})
 
     @property
     def scale(self) -> Flat:

@@ -1,7 +1,7 @@
 """Steps of a solver from many starts at once, shown as they go and kept on disk."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,15 @@ class AbstractProblem(eqx.Module):
     @abc.abstractmethod
     def slope(self, x: Flat) -> tuple[Float[Array, ""], Flat]:
         """Cost and its gradient."""
+
+
+def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """A name for every number of some arrays."""
+    found = []
+    for name, x in values.items():
+        where = [f"[{']['.join(map(str, i))}]" for i in np.ndindex(x.shape)]
+        found += [name + w for w in where] if x.ndim else [name]
+    return tuple(found)
 
 
 METHODS: dict[str, Callable[[Any], Any]] = {

@@ -1,17 +1,16 @@
 """A model, its unknowns and the trials that speak of them: one vector of residuals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from djdyn._types import Scalar
-from djdyn.descent import AbstractProblem, Flat
+from djdyn.descent import AbstractProblem, Flat, entries
 from djdyn.parameters import FreeParameter, Unbounded, pack, unpack
 
 from .losses import Squares
@@ -230,15 +229,6 @@ def _kind(trial: Trial) -> Any:
     shapes = tuple(x.shape for x in jax.tree.leaves(eqx.filter(trial, eqx.is_array)))
     rest = jax.tree.structure(arrays), tuple(jax.tree.leaves(static))
     return trial.times, trial.labels, jax.tree.structure(trial.free), shapes, rest
-
-
-def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """A name for every number of some arrays."""
-    found = []
-    for name, x in values.items():
-        where = [f"[{']['.join(map(str, i))}]" for i in np.ndindex(x.shape)]
-        found += [name + w for w in where] if x.ndim else [name]
-    return tuple(found)
 
 
 @eqx.filter_jit

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from djdyn.descent import entries
 from djdyn.parameters import (
     Bounded,
     Positive,
@@ -15,7 +16,7 @@ from djdyn.parameters import (
 )
 
 from .gate import Observability
-from .problem import Problem, entries, shown
+from .problem import Problem, shown
 
 
 ELEMENTWISE = (Unbounded, Positive, Bounded)
