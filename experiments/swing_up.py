@@ -1,8 +1,8 @@
 """Swing-up: a pendulum on a wagon, planned by iLQR, held by LQR, from random starts.
 
-The wagon of Rokseth, *Modelling of a Titan 4 manipulator* (2014), example 3.6. Plans
-are made with one model; what follows them is stepped four times as finely, and in a
-second run measures with noise and acts a sample late.
+The wagon of Rokseth, master's thesis, NTNU, 2014, example 3.6. Plans are made with one
+model; what follows them is stepped four times as finely, and in a second run measures
+with noise and acts a sample late.
 """
 
 from typing import Any
@@ -14,14 +14,15 @@ from jaxtyping import Array
 
 import djdyn
 from controllers import Plan, flat_step, ilqr, linearise, lqr, search
+from djdyn.parts import JointActuator, JointSpring
 from djdyn.view import Scene
 
 from .study import Study
-from .swing_up_wagon import PUSH, wagon
 
 
 TITLE = "Swing-up of a pendulum on a wagon"
 STAGES = 4
+PUSH = 20.0  # N, the most that the drive gives
 PERIOD, PLANNED, HELD = 0.02, 150, 150  # s, samples
 ROUNDS = 60
 NOISE = jnp.array([1e-3, 2e-3, 1e-2, 2e-2])  # m, rad, m/s, rad/s
@@ -35,8 +36,22 @@ FREE_MOTION = {  # t: q, v from (0.1, 0.2) at rest, by Hamilton's equations
 }
 
 
-def build() -> djdyn.System:
-    return wagon()
+def build(**parts: Any) -> djdyn.System:
+    """Springs, rod and an input `push`; the angle is from the upward vertical.
+
+    `parts` are added.
+    """
+    bodies = (
+        djdyn.Body("wagon", "world", djdyn.Prismatic((1, 0, 0)), 2.0),
+        djdyn.Body("rod", "wagon", djdyn.Revolute((0, 1, 0)), 1.0, p_BC=(0, 0, 0.3)),
+    )
+    given = {
+        "wall": JointSpring("wagon", 3.0),
+        "hinge": JointSpring("rod", 0.5),
+        "drive": JointActuator(("wagon",), command="push"),
+        **parts,
+    }
+    return djdyn.System(djdyn.Mechanism(bodies), given, {"push": [0.0]})
 
 
 def running(x: Array, u: Array) -> Array:

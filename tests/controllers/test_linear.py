@@ -8,7 +8,8 @@ import scipy.signal
 
 import djdyn
 from controllers import linearise, lqr
-from djdyn.parts import FrameSensor, JointActuator, JointSpring
+from djdyn.parts import FrameSensor
+from experiments.swing_up import build
 
 
 Q, R = np.diag([1.0, 10.0, 1.0, 1.0]), np.array([[0.1]])
@@ -17,17 +18,7 @@ Q, R = np.diag([1.0, 10.0, 1.0, 1.0]), np.array([[0.1]])
 @pytest.fixture(scope="module")
 def wagon() -> djdyn.System:
     """A pendulum on a wagon on springs, upright; the push is an input."""
-    bodies = (
-        djdyn.Body("wagon", "world", djdyn.Prismatic((1, 0, 0)), 2.0),
-        djdyn.Body("rod", "wagon", djdyn.Revolute((0, 1, 0)), 1.0, p_BC=(0, 0, 0.3)),
-    )
-    parts = {
-        "wall": JointSpring("wagon", 3.0),
-        "hinge": JointSpring("rod", 0.5),
-        "drive": JointActuator(("wagon",), command="push"),
-        "cart": FrameSensor("wagon"),
-    }
-    return djdyn.System(djdyn.Mechanism(bodies), parts, {"push": [0.0]})
+    return build(cart=FrameSensor("wagon"))
 
 
 @pytest.fixture(scope="module")
