@@ -43,7 +43,7 @@ def tune(
     spread: float = 1.0,
     seed: int = 0,
     max_steps: int = 50,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-4,
     saves: int = 101,
     rest: Callable[[System], State] | None = None,
     save: str | Path | None = None,

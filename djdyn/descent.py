@@ -14,6 +14,8 @@ import optimistix as optx
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
+from .quasi_newton import BFGS
+
 
 Flat = Float[Array, " k"]  # all unknowns, unconstrained
 
@@ -53,11 +55,11 @@ def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
 METHODS: dict[str, Callable[[Any], Any]] = {
     "lm": lambda tol: _marquardt(tol),
     "dogleg": lambda tol: optx.Dogleg(tol, tol),
-    "bfgs": lambda tol: optx.BFGS(tol, tol),
+    "bfgs": lambda tol: BFGS(tol, tol),
     "adam": lambda tol: optx.OptaxMinimiser(optax.adam(0.05), tol, tol),
 }
 DAMPING = 0.1  # of the largest column: where Levenberg and Marquardt begin
-REACH = 0.1  # of an unknown's scale: the first step along a gradient
+REACH = 0.3  # of an unknown's scale: the first step along a gradient
 HOPELESS = 1e8  # residual of a run that did not reach its end
 
 
