@@ -16,6 +16,7 @@ from .ilqr import (
     receding as receding,
 )
 from .linear import Linear as Linear, linearise as linearise, lqr as lqr
+from .margins import Margins as Margins, margins as margins
 from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravity
 from .objective import Seen as Seen
 from .pid import JointPID as JointPID, PIDState as PIDState

@@ -82,17 +82,18 @@ def hardened(
 ) -> System:
     """The same with noise on what a `JointPID` measures, and its command a sample late.
 
-    For a run with `control_period=period`. The noise has tones up to `bandwidth`, Hz,
-    that of the sensors.
+    For a run with `control_period=period`. The noise is a multisine of random phases up
+    to `bandwidth`, Hz, that of the sensors (Pintelon and Schoukens, *System
+    Identification: A Frequency Domain Approach*, 2012, chapter 2).
     """
     control, drive = system.parts[pid], system.parts[actuator]
     if not isinstance(control, JointPID) or not isinstance(drive, JointActuator):
         raise ValueError(
             f"{pid!r} and {actuator!r} are not a JointPID and its actuator"
         )
-    n, (one, two) = len(control.joints), jax.random.split(jax.random.key(seed))
-    tones = 2 * jnp.pi * bandwidth * jax.random.uniform(one, (TONES,))
-    phase = 2 * jnp.pi * jax.random.uniform(two, (TONES, n))
+    n = len(control.joints)
+    tones = 2 * jnp.pi * bandwidth * (jnp.arange(TONES) + 0.5) / TONES
+    phase = 2 * jnp.pi * jax.random.uniform(jax.random.key(seed), (TONES, n))
     given = (control.target, control.rate, deviation, tones, phase)
     parts = {
         **system.parts,

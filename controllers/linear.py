@@ -85,14 +85,15 @@ def linearise(
             there = ", ".join(system.inputs) or "none"
             raise ValueError(f"unknown input {name!r}; there are {there}")
     given = input_values({**system.inputs, **(inputs or {})}, jnp.asarray(t))
-    (A, B), (C, D) = _matrices(system, y0, given, jnp.asarray(t), tuple(outputs))
-    return Linear(A, B, C, D, tuple(given), tuple(outputs))
+    (A, B), (C, D) = matrices(system, y0, given, jnp.asarray(t), tuple(outputs))
+    return Linear(A, B, C, D, tuple(sorted(given)), tuple(outputs))
 
 
 @eqx.filter_jit
-def _matrices(
+def matrices(
     system: System, y0: State, given: dict, t: Array, outputs: tuple[str, ...]
 ) -> tuple[Any, Any]:
+    """How rates and outputs depend on the state and on what is given, by name."""
     u, named = ravel_pytree(given)
     d, u = jnp.zeros(dimension(system)), u if given else jnp.zeros(0, y0.v.dtype)
 
@@ -106,13 +107,13 @@ def _matrices(
         if not outputs:
             return d
         signals = system.at(t, shifted(system, y0, d), named(u)).signals
-        return ravel_pytree([_signal(signals, name) for name in outputs])[0]
+        return ravel_pytree([signal_of(signals, name) for name in outputs])[0]
 
     slopes = lambda f: jax.jacfwd(f, (0, 1))(d, u)
     return slopes(rate), slopes(seen)
 
 
-def _signal(signals: Mapping[str, Array], name: str) -> Array:
+def signal_of(signals: Mapping[str, Array], name: str) -> Array:
     if name not in signals:
         raise ValueError(f"unknown signal {name!r}; there are {', '.join(signals)}")
     return signals[name]

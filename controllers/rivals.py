@@ -11,7 +11,6 @@ import scipy.optimize
 from .tuned import Tuned, cost_of
 
 
-GRADIENT = 4  # simulations that a gradient is counted as
 FAILED = 1e6  # cost where it is not finite
 Cost = Callable[[np.ndarray], float]
 
@@ -120,13 +119,14 @@ def compare(
 ) -> dict[str, Search]:
     """A tuning beside other searches, each from the same start on the same cost.
 
-    `budget` counts runs through all scenarios; a gradient is counted as four of them.
+    `budget` counts runs through all scenarios; a gradient is counted as four of them, a
+    Jacobian as one for every unknown and one more.
     """
     objective = tuned.objective
     x0, unit = np.asarray(objective.x0), np.asarray(objective.scale)
     cost = lambda y: float(cost_of(objective, jnp.asarray(x0 + unit * y)))
     steps = np.arange(1, len(tuned.history) + 1)
-    spent = GRADIENT * tuned.history.shape[1] * steps
+    spent = tuned.price * tuned.history.shape[1] * (steps + 1)  # one for its units
     least = np.minimum.accumulate(tuned.history.min(1))
     rows = np.stack([spent, tuned.seconds * steps / len(steps), least], 1)
     found = {"gradient": Search((np.asarray(tuned.x) - x0) / unit, rows)}

@@ -15,10 +15,11 @@ from djdyn import FreeParameter, State, System
 from djdyn.descent import Flat, descend, is_squares, solver_for
 
 from .linear import linearise
+from .margins import Margins, margins
 from .objective import Objective, Risk, Seen
 from .scenarios import Scenarios
 from .terms import AbstractTerm, Limit
-from .tuned import Tuned
+from .tuned import GRADIENT, Tuned
 
 
 KEPT = 1e-3  # of a limit: an excess that is none
@@ -43,9 +44,11 @@ def tune(
     spread: float = 1.0,
     seed: int = 0,
     max_steps: int = 50,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-6,
     saves: int = 101,
     rest: Callable[[System], State] | None = None,
+    loop: str | None = None,
+    delay: float = 0.0,
     save: str | Path | None = None,
     progress: bool = True,
     **how: Any,
@@ -67,6 +70,8 @@ def tune(
     - `starts`: how many, scattered by `spread`, run at once in one batch.
     - `saves`: how many times the terms look at.
     - `rest`: the state about which a system is linearised, to see if it is stable.
+    - `loop`: a signal where the loop is opened at rest, to see its margins with a
+      `delay`, s; see `margins`.
     - `save`: a file that keeps the last step. If it is there, the tuning goes on.
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """
@@ -74,6 +79,8 @@ def tune(
         raise ValueError("the cost has no terms")
     if risk not in ("mean", "worst") and not (isinstance(risk, float) and 0 < risk < 1):
         raise ValueError(f"risk is mean, worst or a number from 0 to 1, not {risk!r}")
+    if loop is not None and rest is None:
+        raise ValueError(f"margins at {loop!r} need a state of rest")
     if diverged not in ("penalise", "exclude"):
         raise ValueError(f"diverged is penalise or exclude, not {diverged!r}")
     objective = Objective(
@@ -109,12 +116,21 @@ def tune(
     seen = {"tuned on": (before, after)}
     if others is not None:
         seen["held out"] = judge(others, objective.x0), judge(others, x)
+    growth = edges = None
+    if rest is not None:
+        resting = [_resting(objective, x, rest) for x in (objective.x0, x)]
+        growth = np.array([[_growth(*at) for at in some] for some in resting])
+        if loop is not None:
+            of = lambda some: _worst([margins(s, y, loop, delay) for s, y in some])
+            edges = of(resting[0]), of(resting[1])
     return Tuned(
         objective=objective,
         x=x,
         seen=seen,
         history=np.concatenate(past),
-        growth=None if rest is None else _growths(objective, (objective.x0, x), rest),
+        price=1 + x.size if is_squares(solver) else GRADIENT,
+        growth=growth,
+        margins=edges,
         seconds=seconds,
     )
 
@@ -154,15 +170,27 @@ def _elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
     return eqx.tree_at(at, objective, (scenarios, none))
 
 
-def _growths(
-    objective: Objective, xs: Sequence[Flat], rest: Callable[[System], State]
-) -> np.ndarray:
-    """Largest real parts of poles, 1/s, before and after, in every scenario."""
-    found = []
-    for x in xs:
-        tuned = objective.placed(x)
-        here = [
-            objective.scenarios.put(tuned, k) for k in range(len(objective.scenarios))
-        ]
-        found.append([np.max(np.real(linearise(s, rest(s)).poles())) for s in here])
-    return np.array(found)
+def _resting(
+    objective: Objective, x: Flat, rest: Callable[[System], State]
+) -> list[tuple[System, State]]:
+    """All scenarios with these gains, each at rest."""
+    tuned, some = objective.placed(x), objective.scenarios
+    here = [some.put(tuned, k) for k in range(len(some))]
+    return [(system, rest(system)) for system in here]
+
+
+def _growth(system: System, y: State) -> float:
+    """The largest real part of a pole, 1/s."""
+    return float(np.max(np.real(linearise(system, y).poles())))
+
+
+def _worst(some: Sequence[Margins]) -> Margins:
+    """Of all scenarios, entry by entry."""
+    gains = np.array([m.gain for m in some])
+    near = np.argmin(np.abs(np.log(gains)), 0)
+    return Margins(
+        np.take_along_axis(gains, near[None], 0)[0],
+        np.min([m.phase for m in some], 0),
+        np.min([m.modulus for m in some], 0),
+        np.min([m.delay for m in some], 0),
+    )

@@ -10,11 +10,13 @@ from jaxtyping import Array
 
 from djdyn import System
 
+from .margins import Margins
 from .objective import Objective, Seen
 
 
 NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
 NUDGE = 0.1
+GRADIENT = 4  # simulations that a gradient is counted as
 
 
 class Tuned(eqx.Module):
@@ -22,15 +24,18 @@ class Tuned(eqx.Module):
 
     `seen` has what happened before and after, on the scenarios tuned on and on those
     held out. `growth` are the largest real parts of the poles, before and after, in
-    every scenario. `history` are the least costs of all starts, step by step, and
-    `seconds` what these steps took.
+    every scenario, and `margins` the worst of all scenarios. `history` are the least
+    costs of all starts, step by step; each step costs as much as `price` simulations,
+    and all of them took `seconds`.
     """
 
     objective: Objective
     x: Array
     seen: dict[str, tuple[Seen, Seen]]
     history: np.ndarray
+    price: int
     growth: np.ndarray | None
+    margins: tuple[Margins, Margins] | None
     seconds: float
 
     @property
@@ -66,8 +71,14 @@ class Tuned(eqx.Module):
 
     @property
     def stable(self) -> bool | None:
-        """Whether no pole of the tuned loop grows; None, if no rest was named."""
-        return None if self.growth is None else bool(np.all(self.growth[1] < NEUTRAL))
+        """Whether no pole of the tuned loop grows, and its margins are not used up.
+
+        None, if no rest was named.
+        """
+        if self.growth is None:
+            return None
+        held = self.margins is None or bool(np.all(self.margins[1].delay > 0))
+        return held and bool(np.all(self.growth[1] < NEUTRAL))
 
     @property
     def better(self) -> bool:
@@ -122,6 +133,14 @@ class Tuned(eqx.Module):
             said.append(
                 f"largest real part of a pole: {a:.4g} before, {b:.4g} after, 1/s"
             )
+        if self.margins is not None:
+            rows = [("margins, worst of all scenarios", "gain", "phase", "modulus")]
+            for when, m in zip(("before", "after"), self.margins, strict=True):
+                for i, g in enumerate(m.gain):
+                    gain = f"{20 * np.log10(g):+.1f} dB"
+                    entry = (f"{m.phase[i]:.1f} deg", f"{m.modulus[i]:.2f}")
+                    rows.append((f"{when}, entry {i}", gain, *entry))
+            said.append(_table(rows))
         return "\n\n".join(said)
 
     def save(self, path: str | Path) -> None:

@@ -21,9 +21,11 @@ def without(
     y = others.initial_state
     assert y is not None
     states = {k: y.parts[k] for k in soft.parts}
+    noise = f"{loop[0]}_noise."
+    given = {k: x for k, x in others.parameters.items() if not k.startswith(noise)}
     new = Objective(
         soft, old.span, old.free, old.probes.terms,
-        Scenarios(others.parameters, djdyn.State(y.q, y.v, states)), {},
+        Scenarios(given, djdyn.State(y.q, y.v, states)), {},
         len(old.saves), "mean", "penalise", 1.0, {"solver": "rk4", "dt": old.how["dt"]},
     )  # fmt: skip
     before, after = judge(new, new.x0), judge(new, found.x)
@@ -61,7 +63,7 @@ def race(study: Study, name: str, found: Tuned, budget: int) -> None:
         0.0,
         1.0,
         note=f"to the cost of CMA-ES after {budget} runs through all scenarios; a "
-        "gradient is counted as four; aim 0.1",
+        f"step is counted as {found.price}; aim 0.1",
     )
     rows = [
         (k, x.history[-1, 0], x.history[-1, 1], x.cost, mine.simulations_to(x.cost))
@@ -87,6 +89,34 @@ def race(study: Study, name: str, found: Tuned, budget: int) -> None:
         ("runs through all scenarios", "", grid),
         ("cost", ""),
         lines,
+    )
+
+
+def margin_table(study: Study, name: str, found: Tuned) -> None:
+    """How much gain and lag the loop bears, with its delay, before and after."""
+    assert found.margins is not None
+    study.metric(
+        f"{name}.modulus_margin",
+        found.margins[1].modulus.min(),
+        1.0,
+        0.5,
+        note="least distance of an open loop from minus one, delay included; half is "
+        "what is asked for",
+    )
+    study.metric(
+        f"{name}.phase_margin",
+        found.margins[1].phase.min(),
+        unit="deg",
+        note="likewise",
+    )
+    study.report.table(
+        "Margins of each loop, the others closed, worst of all scenarios",
+        ("gains", "loop", "gain, dB", "phase, deg", "modulus"),
+        [
+            (when, i + 1, 20 * np.log10(m.gain[i]), m.phase[i], m.modulus[i])
+            for when, m in zip(("before", "after"), found.margins, strict=True)
+            for i in range(len(m.gain))
+        ],
     )
 
 

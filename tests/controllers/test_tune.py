@@ -48,12 +48,14 @@ def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
     """Least of the integral of q2 + rho u2: kp2 = 1/rho, kd2 = 2 m kp."""
     found = tune(
         slide, 16.0, free=GAINS, cost=COST, scenarios=moved, method=method,
-        saves=801, rest=lambda s: s.initial_state(), **HOW,
+        saves=801, rest=lambda s: s.initial_state(), loop="pid.u", **HOW,
     )  # fmt: skip
     kp = np.sqrt(1 / RHO)
     assert np.allclose(found.gains["pid.kp"], kp, rtol=2e-3)
     assert np.allclose(found.gains["pid.kd"], np.sqrt(2 * MASS * kp), rtol=2e-3)
     assert found.stable and found.better and found.cost_ratio < 1
+    assert found.margins is not None and found.margins[1].phase[0] > 60  # a regulator's
+    assert found.margins[1].modulus[0] > 0.99
     assert "pid.kp[0]" in str(found)
 
 
@@ -123,6 +125,7 @@ def test_several_starts_run_at_once(slide, moved):
         ("'pid.mode' is no number", {"free": ["pid.mode"]}),
         ("no parameter 'pid.kq'", {"free": ["pid.kq"]}),
         ("no terms", {"cost": {}}),
+        ("need a state of rest", {"loop": "pid.u"}),
         ("unknown signal 'pid.w'", {"cost": {"effort": MeanSquare("pid.w")}}),
         ("method is", {"method": "simplex"}),
         ("risk is", {"risk": 2.0}),

@@ -1,0 +1,85 @@
+"""How far a loop is from its edge: margins of gain and phase, where it is opened."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from djdyn import State, System
+
+from .linear import matrices, signal_of
+
+
+FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
+
+
+@dataclasses.dataclass(frozen=True)
+class Margins:
+    """What a loop bears at most, for every entry of the signal where it is opened.
+
+    - `gain`: the factor closest to one by which the gain may change, or infinity.
+    - `phase`: the smallest change of phase, deg, that brings it to its edge.
+    - `modulus`: the least distance of its response from minus one.
+    - `delay`: s that it may be later still; below zero, a loop that is stable without
+      its delay is not so with it.
+    """
+
+    gain: np.ndarray
+    phase: np.ndarray
+    modulus: np.ndarray
+    delay: np.ndarray
+
+    def __str__(self) -> str:
+        said = [
+            f"gain {20 * np.log10(g):+.1f} dB, phase {p:.1f} deg, modulus {m:.2f}, "
+            f"delay {1e3 * d:.4g} ms"
+            for g, p, m, d in zip(
+                self.gain, self.phase, self.modulus, self.delay, strict=True
+            )
+        ]
+        return "\n".join(said)
+
+
+def margins(system: System, y: State, signal: str, delay: float = 0.0) -> Margins:
+    """Margins about a state of rest, the loop opened at a signal such as `"pid.u"`.
+
+    One entry of the signal is opened at a time; the others stay closed. `delay`, s, is
+    what the loop has besides: half a period where samples are held, and one more where
+    commands are a sample late.
+    """
+    import control  # takes long, and few need it
+
+    found = []
+    for prompt in _open_loops(system, y, signal):
+        L = prompt * np.exp(-1j * FREQUENCIES * delay)
+        data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
+        gains, phases, _, _, at, _ = control.stability_margins(data, returnall=True)
+        gain = min(gains, key=lambda g: abs(np.log(g)), default=np.inf)
+        phase = min(np.abs(phases), default=np.inf)
+        # From the prompt loop on, delay turns what has the gain of one clockwise.
+        borne = (np.radians(phases) + at * delay) % (2 * np.pi) / at
+        least = np.min(borne, initial=np.inf) - delay
+        found.append((gain, phase, np.min(np.abs(1 + L)), least))
+    return Margins(*np.array(found).T)
+
+
+def _open_loops(system: System, y: State, signal: str) -> list[np.ndarray]:
+    """Responses of the loop opened at each entry of a signal, the others closed."""
+    t = jnp.zeros((), y.v.dtype)
+    # A signal that is given is read in place of what its part sends: an open loop.
+    given = {signal: signal_of(system.at(t, y).signals, signal)}
+    (A, B), (C, D) = matrices(system, y, given, t, (signal,))
+    A, B, C, D = (np.asarray(x) for x in (A, B, C, D))
+    return [-_response(A, B, C, D, i) for i in range(len(D))]
+
+
+def _response(A, B, C, D, i: int) -> np.ndarray:
+    """From entry `i` of a signal to itself."""
+    others = np.arange(len(D)) != i
+    # u = (1 - D)^-1 (C x + D_i u_i) of the others
+    loop = np.linalg.inv(np.eye(len(D) - 1) - D[others][:, others])
+    from_x, from_u = loop @ C[others], loop @ D[others, i]
+    a, b = A + B[:, others] @ from_x, B[:, i] + B[:, others] @ from_u
+    c, d = C[i] + D[i, others] @ from_x, D[i, i] + D[i, others] @ from_u
+    s = 1j * FREQUENCIES[:, None, None] * np.eye(len(a)) - a
+    return np.linalg.solve(s, b[:, None])[..., 0] @ c + d

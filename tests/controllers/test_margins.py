@@ -1,0 +1,94 @@
+"""Margins of loops beside closed forms."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import djdyn
+from controllers import JointPID, linearise, margins
+from djdyn.parts import JointActuator, JointSpring
+
+
+MASS, KP, KD = 2.0, 18.0, 3.0
+
+
+def slides(coupled: bool) -> djdyn.System:
+    """Two masses under PD control, one riding on the other if they are coupled."""
+    rider = "first" if coupled else "world"
+    bodies = (
+        djdyn.Body("first", "world", djdyn.Prismatic((1, 0, 0)), MASS),
+        djdyn.Body("second", rider, djdyn.Prismatic((1, 0, 0)), 3 * MASS),
+    )
+    names, two = ("first", "second"), jnp.ones(2)
+    parts = {
+        "pid": JointPID(names, "target", KP * two, KD * two),
+        "motors": JointActuator(names, "pid.u"),
+        "spring": JointSpring("first", 0.0),
+    }
+    given = {"target": [0.0, 0.0], "another": [0.0]}
+    return djdyn.System(djdyn.Mechanism(bodies), parts, given)
+
+
+def crossing(m: float) -> float:
+    """Where the gain of (kp + kd s) / (m s2) is one, rad/s."""
+    return np.sqrt((KD**2 + np.sqrt(KD**4 + 4 * m**2 * KP**2)) / (2 * m**2))
+
+
+def by_hand(m: float, delay: float) -> float:
+    """Phase margin, deg, of (kp + kd s) / (m s2) behind a delay."""
+    w = crossing(m)
+    return np.degrees(np.arctan(KD * w / KP) - w * delay)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05])
+def test_phase_margins_are_those_by_hand(delay):
+    system = slides(False)
+    found = margins(system, system.initial_state(), "pid.u", delay=delay)
+    known = [by_hand(m, delay) for m in (MASS, 3 * MASS)]
+    assert np.allclose(found.phase, known, atol=1e-2)
+    assert np.all(np.isinf(found.gain)) == (delay == 0)
+    borne = np.array([by_hand(m, 0.0) for m in (MASS, 3 * MASS)])
+    w = np.array([crossing(m) for m in (MASS, 3 * MASS)])
+    assert np.allclose(found.delay, np.radians(borne) / w - delay, rtol=1e-3)
+    assert "deg" in str(found)
+
+
+def test_a_loop_at_its_margin_is_at_its_edge():
+    """With the delay that its phase allows, both margins are gone."""
+    system = slides(False)
+    y = system.initial_state()
+    edge = np.radians(by_hand(MASS, 0.0)) / crossing(MASS)
+    found = margins(system, y, "pid.u", delay=edge)
+    assert abs(found.phase[0]) < 1e-2 and abs(found.delay[0]) < 1e-4
+    assert np.isclose(found.gain[0], 1.0, atol=1e-3) and found.modulus[0] < 1e-2
+
+
+def test_other_loops_stay_closed():
+    """The response of one loop by matrices of the coupled masses."""
+    system = slides(True)
+    found = margins(system, system.initial_state(), "pid.u", delay=0.02)
+    M = np.array([[4 * MASS, 3 * MASS], [3 * MASS, 3 * MASS]])
+    w = np.logspace(-1, 3, 200_001)
+    s = 1j * w[:, None, None]
+    for i in range(2):
+        closed = np.diag(np.arange(2) != i)
+        plant = np.linalg.inv(s**2 * M + closed * (KP + KD * s))[:, i, i]
+        L = plant * (KP + KD * 1j * w) * np.exp(-0.02j * w)
+        crossings = np.flatnonzero(np.diff(np.sign(np.abs(L) - 1)))
+        lags = np.degrees(np.angle(-L[crossings]))
+        assert np.isclose(found.phase[i], lags.min(), atol=0.1)
+        assert np.isclose(found.modulus[i], np.min(np.abs(1 + L)), rtol=1e-3)
+
+
+def test_an_unknown_signal_is_named():
+    system = slides(False)
+    with pytest.raises(ValueError, match=r"unknown signal 'pid\.w'"):
+        margins(system, system.initial_state(), "pid.w")
+
+
+def test_inputs_are_named_as_their_columns_stand():
+    system = slides(False)
+    plant = linearise(system, inputs={"target": [0.0, 0.0], "another": [0.0]})
+    assert plant.inputs == ("another", "target")
+    assert np.allclose(plant.B[:, 0], 0.0)
+    assert np.allclose(plant.B[2:4, 1:], np.diag([KP / MASS, KP / (3 * MASS)]))
