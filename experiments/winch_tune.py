@@ -49,8 +49,6 @@ def run(study: Study) -> None:
     if not study.quick:
         beside(study, found, others)
     winch_sampled.run(study, found, others)
-    if not study.quick:
-        winch_sampled.again(study, system, (conditions(ready, 0, 16), others))
 
 
 def judged(study: Study, found: Tuned, others: Scenarios) -> None:
