@@ -109,8 +109,8 @@ def run(study: Study, found: Tuned, others: Scenarios) -> None:
     study.report.text(
         f"The same with samples every {PERIOD * 1e3:g} ms, a command that is a sample "
         f"late, and noise of {NOISE:g} N up to {BANDWIDTH:g} Hz in the tension. These "
-        "gains were tuned without: they hold the tension, but ask the drive for more than it "
-        "has. To be built, a winch is to be tuned in this loop."
+        "gains were tuned without: they hold the tension, but ask the drive for more "
+        "than it has. To be built, a winch is to be tuned in this loop."
     )
     both = {"start": found.before, "tuned": found.gains}
     place = found.objective.system
