@@ -33,6 +33,7 @@ from .terms import (
     Overshoot as Overshoot,
     Peak as Peak,
     Reaction as Reaction,
+    RootMeanSquare as RootMeanSquare,
     Roughness as Roughness,
     Settling as Settling,
 )

@@ -111,6 +111,16 @@ class MeanSquare(AbstractSquares):
         return jnp.sqrt(_shares(t))[:, None] * x
 
 
+class RootMeanSquare(AbstractTerm):
+    """The root of `MeanSquare`: an error in its own unit, to be weighed with prices."""
+
+    probe: Probe = eqx.field(static=True)
+    scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
+
+    def measure(self, t: Times, x: Series) -> Scalar:
+        return norm(jnp.ravel(jnp.sqrt(_shares(t))[:, None] * x))
+
+
 class Roughness(AbstractSquares):
     """Mean square of the rate of change, 1/s2: of a command that should be smooth."""
 

@@ -112,7 +112,7 @@ def tune(
         if i + 1 < rounds:
             objective = _pushed(objective, after)
     seconds = time.perf_counter() - began
-    others = None if held_out is None else _elsewhere(objective, held_out)
+    others = None if held_out is None else elsewhere(objective, held_out)
     seen = {"tuned on": (before, after)}
     if others is not None:
         seen["held out"] = judge(others, objective.x0), judge(others, x)
@@ -163,7 +163,8 @@ def _pushed(objective: Objective, seen: Seen) -> Objective:
     return eqx.tree_at(at, objective, (new, mu * STIFFER))
 
 
-def _elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
+def elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
+    """The same in other scenarios, without multipliers."""
     zero = jnp.zeros((len(scenarios), len(objective.saves)))
     none = dict.fromkeys(objective.multipliers, zero)
     at = lambda o: (o.scenarios, o.multipliers)

@@ -1,11 +1,14 @@
 """What studies of tuning share: hardened loops, and races with other searches."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, Tuned
+from controllers import Scenarios, Search, Tuned
 from controllers.objective import Objective
+from controllers.rivals import RIVALS
 from controllers.tune import judge
 from controllers.tuned import percent
 
@@ -53,9 +56,15 @@ def keep(study: Study, found: Tuned) -> None:
         kept.unlink()
 
 
-def race(study: Study, name: str, found: Tuned, budget: int) -> None:
+def race(
+    study: Study,
+    name: str,
+    found: Tuned,
+    budget: int,
+    methods: Sequence[str] = tuple(RIVALS),
+) -> dict[str, Search]:
     """Beside CMA-ES, Nelder and Mead and chance, at equal cost."""
-    runs = controllers.compare(found, budget=budget)
+    runs = controllers.compare(found, budget=budget, methods=methods)
     mine, rival = runs["gradient"], runs["CMA-ES"]
     study.metric(
         f"{name}.simulations_vs_cmaes",
@@ -90,6 +99,7 @@ def race(study: Study, name: str, found: Tuned, budget: int) -> None:
         ("cost", ""),
         lines,
     )
+    return runs
 
 
 def margin_table(study: Study, name: str, found: Tuned) -> None:

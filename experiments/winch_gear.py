@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +10,6 @@ from jaxtyping import Array
 import djdyn
 from controllers import Reference, Winch, WinchPID
 from djdyn.cable import Cable, PinnedEnd, Rope
-from djdyn.kinematics import World
-from djdyn.part import AbstractSignalPart, Response, Signals
 from djdyn.parts import ExternalWrench
 from djdyn.timefunctions import Harmonic, HarmonicSum, Heave
 
@@ -28,40 +25,6 @@ SAMPLE: dict[str, Any] = {
     "kd": 0.01,
 }  # the print's winch, (m/s)/N, ...
 COMPONENTS = 30  # of a sea
-
-
-class Squares(AbstractSignalPart):
-    """The integral of a signal's square."""
-
-    signal: str = eqx.field(static=True)
-
-    def initial_state(self) -> dict[str, Array]:
-        return {"sum": jnp.zeros(())}
-
-    def __call__(
-        self, t: Array, state: dict, world: World, signals: Signals
-    ) -> Response:
-        del t, state, world
-        return Response({"sum": signals[self.signal] ** 2})
-
-
-class Excess(AbstractSignalPart):
-    """The integral of how far a drive is asked for more than four fifths of its limit.
-
-    Squared where it is small, and no more than linear where it is not.
-    """
-
-    asked: tuple[str, ...] = eqx.field(static=True)
-
-    def initial_state(self) -> dict[str, Array]:
-        return {"sum": jnp.zeros(())}
-
-    def __call__(
-        self, t: Array, state: dict, world: World, signals: Signals
-    ) -> Response:
-        del t, state, world
-        over = [jnp.maximum(signals[k] - 0.8, 0.0) for k in self.asked]
-        return Response({"sum": sum(jnp.sqrt(1 + 25 * x**2) - 1 for x in over)})
 
 
 def build(
@@ -100,8 +63,6 @@ def build(
     }
     if mode == "tension":
         parts["pid"] = WinchPID("line.head_tension", "order.value", **SAMPLE)
-        parts["squares"] = Squares("pid.error")
-        parts["excess"] = Excess(("pid.asked", "winch.asked"))
     command = "pid.u" if mode == "tension" else "order.value"
     parts["winch"] = Winch(command, **(winch or {}))
     return djdyn.System(djdyn.Mechanism(bodies), parts)

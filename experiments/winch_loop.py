@@ -59,6 +59,21 @@ def tension_error(
     return error(t, y)[1]
 
 
+def runaway(kp: float, ki: float, kd: float) -> float:
+    r"""Growth, 1/s, of a winch that holds the tension of a line with weight.
+
+    What is let out weighs more, and asks for more: $s\,\delta L$ is the drive's answer
+    to $\delta T = (\rho g - M s^2)\,\delta L$, with $M$ the payload and its line as one
+    mass. So no gains have a real root above $\sqrt{\rho g/M}$.
+    """
+    lag, late = np.array([1 / GAIN, 1.0]), np.array([FILTER, 1.0])
+    pid = np.polyadd(np.polymul([kp, ki], late), [kd, 0.0, 0.0])
+    weight = [-(PAYLOAD + LINE), 0.0, DENSITY * GRAVITY]
+    left = np.polymul(np.polymul([1.0, 0.0, 0.0], lag), late)
+    roots = np.roots(np.polysub(left, np.polymul(pid, weight)))
+    return float(np.max(np.real(roots)))
+
+
 def _solve(rate, start: list[float], t: np.ndarray) -> np.ndarray:
     how = {"method": "LSODA", "rtol": 1e-9, "atol": 1e-10, "t_eval": t}
     return solve_ivp(rate, (t[0], t[-1]), start, **how).y

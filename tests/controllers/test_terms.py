@@ -21,6 +21,7 @@ def response(w: jnp.ndarray) -> jnp.ndarray:
 W = jnp.array([1.3, 5.0, 0.7])
 TERMS = {
     "mean square": c.MeanSquare("x", scale=0.5),
+    "root mean square": c.RootMeanSquare("x", scale=0.5),
     "roughness": c.Roughness("x"),
     "mean": c.Mean("x"),
     "peak": c.Peak("x"),
@@ -53,6 +54,8 @@ def test_slopes_at_rest_are_finite(name):
 def test_values_by_hand():
     ramp = T[:, None]
     assert np.isclose(c.MeanSquare("x").measure(T, ramp), 4 / 3, rtol=1e-3)
+    root = c.RootMeanSquare("x").measure(T, jnp.stack([ramp[:, 0], T], 1))
+    assert np.isclose(root, np.sqrt(8 / 3), rtol=1e-3)
     assert np.isclose(c.Roughness("x").measure(T, ramp), 1.0)
     assert np.isclose(c.Mean("x").measure(T, ramp), 1.0)
     assert np.isclose(c.Peak("x").measure(T, -ramp), 2.0)
