@@ -96,9 +96,9 @@ def conditions(system: djdyn.System, count: int, seed: int) -> Scenarios:
 def run(study: Study) -> None:
     system = study.customise(build())
     study.report.text(
-        "The crane goes through its hoisting cycle of five moves in 21 s, with payloads "
-        "of 50 to 300 kg on hulls whose stiffness differs by a half. Its six gains, and "
-        "when its moves begin and end, are tuned at once. The cost is the peak of "
+        "The crane goes through its hoisting cycle of five moves in 21 s, with loads "
+        "of 50 to 300 kg on hulls whose stiffness differs by a half. Its six gains and "
+        "when its moves begin and end are tuned at once. The cost is the peak of "
         "the bending moment in the foot and the range of one cycle that tires it as "
         "much, each over its value at the start, and the error in tracking."
     )
@@ -118,7 +118,8 @@ def run(study: Study) -> None:
         found = controllers.tune(
             system, SPAN, free=free(), cost=cost(*scale), scenarios=train,
             held_out=others, max_steps=10 if study.quick else 40, saves=SAVES,
-            rest=rest, loop="pd.u", delay=1.5 * PERIOD, save=study.out / "tuning", **HOW,
+            rest=rest, loop="pd.u", delay=1.5 * PERIOD,
+            save=study.out / "tuning", **HOW,
         )  # fmt: skip
         keep(study, found)
         judged(study, found)

@@ -6,11 +6,10 @@ import numpy as np
 import controllers
 import djdyn
 from controllers import Scenarios, Tuned
-from controllers.rivals import GRADIENT
 from controllers.tune import elsewhere
-from controllers.tuned import cost_of
+from controllers.tuned import GRADIENT, cost_of
 
-from . import winch_loop as loop, winch_sampled
+from . import winch_loop as loop
 from .study import Study
 from .tuning import gain_table, race
 from .winch_gear import build, rest
@@ -31,7 +30,7 @@ BUDGET = 200  # runs through all of them, for each search
 
 
 def run(study: Study) -> None:
-    """Tunes on some seas and judges on others, then once more as it would be built."""
+    """Tunes on some seas and judges on others."""
     system = study.customise(djdyn.put(build(elements=2), START))
     ready = rest(system)
     train, others = (conditions(ready, first, COUNT) for first in (0, 1000))
@@ -48,7 +47,6 @@ def run(study: Study) -> None:
     growth(study, found.system, ready)
     if not study.quick:
         beside(study, found, others)
-    winch_sampled.run(study, found, others)
 
 
 def judged(study: Study, found: Tuned, others: Scenarios) -> None:

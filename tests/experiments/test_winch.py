@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import djdyn
-from experiments import winch, winch_loop, winch_sampled, winch_seas
+from experiments import winch, winch_loop, winch_seas
 from experiments.study import Study
 
 
@@ -41,25 +41,6 @@ def test_by_hand_a_winch_that_holds_tension_lets_its_line_run():
         assert np.isclose(winch_loop.runaway(kp, 0.0, 0.0), quick, rtol=2e-3)
         assert winch_loop.runaway(kp, 1e-3, 1e-3) < np.sqrt(weight / mass)
     assert winch_loop.runaway(100.0, 0.0, 0.0) > 0.99 * np.sqrt(weight / mass)
-
-
-def test_in_the_loop_as_built_the_command_is_late_and_the_tension_has_noise():
-    system = djdyn.put(winch.build(elements=2), winch_seas.START)
-    some = winch_seas.conditions(winch.rest(system), 0, 2)
-    plain = djdyn.put(system, {"pid.ki": 0.0, "pid.kd": 0.0})  # no states that move on
-    hard, some = winch_sampled.hardened(plain), winch_sampled.begun(some)
-    run = djdyn.rollout(
-        hard, 0.2, some.initial_state, parameters=some.parameters, **winch_sampled.how()
-    )
-    late, now = (np.asarray(run.signal(k)) for k in ("late.value", "pid.u"))
-    assert np.allclose(late[:, 1:-1, 0], now[:, :-2], rtol=1e-9, atol=1e-12)
-    assert np.all(late[:, 0] == 0)
-    noise = np.asarray(run.signal("pid.error")) - np.asarray(run.map(winch_seas.error))
-    given = [np.asarray(run.signal(k)) for k in ("noise.value", "order.value")]
-    wanted = given[1] - given[0][..., 0]
-    # The last sample's outputs are those held until then.
-    assert np.allclose(noise[:, :-1], wanted[:, :-1], atol=1e-9)
-    assert np.all(np.ptp(noise, 1) > winch_sampled.NOISE)
 
 
 @pytest.mark.slow
