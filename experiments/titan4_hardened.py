@@ -17,7 +17,14 @@ from .titan4_realtime import PERIOD
 
 
 NOISE, BANDWIDTH = 1.4e-5, 50.0  # rad, of an encoder of 17 bits; Hz
-HOW: dict[str, Any] = {"solver": "rk4", "dt": PERIOD, "control_period": PERIOD}
+HOW: dict[
+    str, Any
+] = {  # in kernels the delays, tied to all states, take long to compile
+    "solver": "rk4",
+    "dt": PERIOD,
+    "control_period": PERIOD,
+    "backend": "xla",
+}
 
 
 class Measured(AbstractSignalPart):

@@ -11,6 +11,7 @@ from jaxtyping import Array
 import controllers
 import djdyn
 from controllers import MeanSquare, Scenarios, Seen, Tuned
+from controllers.terms import AbstractTerm
 from controllers.tune import judge
 from djdyn import FreeParameter, Positive
 from djdyn.system import Instant
@@ -24,7 +25,7 @@ from .tuning import gain_table, keep, race
 
 
 SPAN, SAVES = 3.0, 151  # s
-COUNT, STEPS, BUDGET = 16, 60, 160
+COUNT, STEPS, BUDGET = 16, 60, 100
 OTHERS = 1000  # the first seed of conditions held out
 STICKS = {"sticks": sticks(MOVES)}
 HOW: dict[str, Any] = {"solver": "rk4", "dt": 5e-3, "inputs": STICKS}
@@ -40,7 +41,7 @@ def distance(now: Instant) -> Array:
     return now.world.q - now.signals["guide.value"]
 
 
-COST = {
+COST: dict[str, AbstractTerm] = {
     "distance": MeanSquare(distance, DISTANCE),
     "effort": MeanSquare("control.u", AREA),
 }
@@ -117,10 +118,11 @@ def run(study: Study) -> None:
     keep(study, found)
     beside = against(found, source, others)
     judged(study, beside)
+    figures(study, beside)
+    race(study, "titan4", found, budget=BUDGET)
     runs = {"source": in_earnest(source), "tuned": in_earnest(found.system)}
     hardened(study, runs)
-    figures(study, beside, runs)
-    race(study, "titan4", found, budget=BUDGET)
+    joints(study, runs)
 
 
 def judged(study: Study, found: Tuned) -> None:
@@ -179,7 +181,7 @@ def hardened(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
     )
 
 
-def figures(study: Study, found: Tuned, runs: dict[str, djdyn.Trajectory]) -> None:
+def figures(study: Study, found: Tuned) -> None:
     study.report.table(
         f"Gains tuned on {COUNT} conditions in {len(found.history)} steps",
         ("gains", "parameter", *(f"joint {i}" for i in range(1, 7))),
@@ -197,6 +199,9 @@ def figures(study: Study, found: Tuned, runs: dict[str, djdyn.Trajectory]) -> No
         {"conditions tuned on": found.history[:, 0]},
         log="y",
     )
+
+
+def joints(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
     some = {name: run.lane(0) for name, run in runs.items()}
     time = ("time", "s", np.asarray(some["tuned"].t)[::25])
     target = np.asarray(some["tuned"].y.parts["guide"]["target"])
