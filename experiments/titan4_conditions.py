@@ -79,12 +79,16 @@ def creeping(system: djdyn.System) -> djdyn.State:
     assert isinstance(control, Backstepping) and isinstance(path, ReferenceModel)
     assert control.model is not None
     zero, v = jnp.zeros(6), CREEP * jnp.ones(6)
-    weight = lambda arm: djdyn.inverse_dynamics(arm, zero, zero, zero)
-    unknown = weight(control.model) - weight(system.mechanism)
+    y, E = held_up(system), control.torque_per_pressure(zero)
+    bar = lambda side: jnp.stack(
+        [y.parts["oil"][f"{side}{k}.bar"] for k in range(1, 7)]
+    )
+    known = djdyn.inverse_dynamics(control.model, zero, zero, zero)
+    unknown = known + control.friction * v - E * 1e5 * (bar("A") - bar("B"))
     ahead = 2 * path.damping * v / path.frequency
     states = {
         "guide": {"target": ahead + v / path.frequency},
         "path": {"shaped": ahead, "path": zero, "path_rate": v},
         "control": {"integral": unknown / control.ki},
     }
-    return djdyn.State(zero, v, {**held_up(system).parts, **states})
+    return djdyn.State(zero, v, {**y.parts, **states})

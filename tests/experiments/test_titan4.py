@@ -60,7 +60,7 @@ def test_the_source_has_nothing_where_the_tuning_begins_with_a_little():
 
 
 def test_the_arm_creeps_along_its_reference_with_its_load_known():
-    """Errors are nothing there, but for friction that the controller does not know."""
+    """Errors are nothing there, in pressure to 0.01 bar."""
     lanes = titan4_conditions.conditions(0, 2)
     system = djdyn.put(
         titan4_tune.begun(titan4_conditions.machine()),
@@ -72,9 +72,6 @@ def test_the_arm_creeps_along_its_reference_with_its_load_known():
     assert jnp.allclose(now.signals["path.acceleration"], 0.0, atol=1e-12)
     assert jnp.allclose(now.signals["control.pressure_error"], 0.0, atol=1e3)
     assert jnp.all(now.signals["control.u"] > 0)
-    assert jnp.allclose(
-        system.derivative(0.0, y, {"sticks": jnp.zeros(6)}).v, 0.0, atol=0.05
-    )
 
 
 @pytest.mark.slow
