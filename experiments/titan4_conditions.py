@@ -5,9 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 import djdyn
-from controllers import ReferenceModel
-from djdyn.kinematics import World
-from djdyn.part import AbstractSignalPart, Response, Signals
+from controllers import Backstepping, ReferenceModel, Scenarios
 from djdyn.spatial import skew
 
 from . import titan4_model as titan
@@ -21,28 +19,15 @@ MOVES: Rows = (  # joint, sign, from, to (s)
 AREA = 4.4e-7  # m2, the most of the tracking run
 LOAD, SOFTEST, STIFFEST = 12.0, 0.5, 4.0  # kg; of the source's bulk modulus
 LEAST, MOST = 0.3, 1.5  # of the source's friction
-
-
-class Meter(AbstractSignalPart):
-    """Integrals of squares: how far joints are from sticks' targets, and effort."""
-
-    def initial_state(self) -> dict[str, Array]:
-        return {"miss": jnp.zeros(()), "effort": jnp.zeros(())}
-
-    def __call__(self, t, state: dict, world: World, signals: Signals) -> Response:
-        del t, state
-        miss = jnp.sum((world.q - signals["guide.value"]) ** 2)
-        effort = jnp.sum((signals["control.u"] / AREA) ** 2)
-        return Response({"miss": miss, "effort": effort})
+CREEP = 0.01  # rad/s
 
 
 def machine() -> djdyn.System:
-    """The arm with a meter; its controller knows the arm without load."""
+    """With the source's gains; the controller knows the arm without load."""
     arm = titan.mechanism(printed=False)
     system = titan.build(arm, model=arm)
     path = ReferenceModel("guide.target", jnp.zeros(6), 10.0 * jnp.ones(6))
-    parts = {**system.parts, "path": path, "meter": Meter()}
-    return djdyn.System(arm, parts, system.inputs)
+    return djdyn.System(arm, {**system.parts, "path": path}, system.inputs)
 
 
 def conditions(first: int, count: int) -> dict[str, Array]:
@@ -68,16 +53,42 @@ def conditions(first: int, count: int) -> dict[str, Array]:
     return lanes
 
 
-def held_up(system: djdyn.System, lanes: dict[str, Array]) -> djdyn.State:
-    """Each lane at rest, its load carried by the oil."""
+def held_up(system: djdyn.System) -> djdyn.State:
+    """At rest, the load carried by the oil."""
+    up, down = titan.static_pressures(system.mechanism, jnp.zeros(6))
+    y = system.initial_state()
+    for k in range(6):
+        y.parts["oil"] |= {f"A{k + 1}.bar": up[k] / 1e5}
+        y.parts["oil"] |= {f"B{k + 1}.bar": down[k] / 1e5}
+    return y
 
-    def one(values: dict[str, Array]) -> djdyn.State:
-        arm = djdyn.put(system, values).mechanism
-        up, down = titan.static_pressures(arm, jnp.zeros(6))
-        y = system.initial_state()
-        for k in range(6):
-            y.parts["oil"] |= {f"A{k + 1}.bar": up[k] / 1e5}
-            y.parts["oil"] |= {f"B{k + 1}.bar": down[k] / 1e5}
-        return y
 
-    return jax.vmap(one)(lanes)
+def scenarios(system: djdyn.System, first: int, count: int) -> Scenarios:
+    """Conditions, each with the arm at rest."""
+    lanes = conditions(first, count)
+    rest = lambda values: held_up(djdyn.put(system, values))
+    return Scenarios(lanes, jax.vmap(rest)(lanes))
+
+
+def creeping(system: djdyn.System) -> djdyn.State:
+    """All joints at `CREEP` along their references, the load known to the integrals.
+
+    To linearise about: at rest valves are shut, and their eased edges have no gain.
+    """
+    control, path = system.parts["control"], system.parts["path"]
+    assert isinstance(control, Backstepping) and isinstance(path, ReferenceModel)
+    assert control.model is not None
+    zero, v = jnp.zeros(6), CREEP * jnp.ones(6)
+    y, E = held_up(system), control.torque_per_pressure(zero)
+    bar = lambda side: jnp.stack(
+        [y.parts["oil"][f"{side}{k}.bar"] for k in range(1, 7)]
+    )
+    known = djdyn.inverse_dynamics(control.model, zero, zero, zero)
+    unknown = known + control.friction * v - E * 1e5 * (bar("A") - bar("B"))
+    ahead = 2 * path.damping * v / path.frequency
+    states = {
+        "guide": {"target": ahead + v / path.frequency},
+        "path": {"shaped": ahead, "path": zero, "path_rate": v},
+        "control": {"integral": unknown / control.ki},
+    }
+    return djdyn.State(zero, v, {**y.parts, **states})

@@ -8,13 +8,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
+
+from controllers.objective import Objective
+from controllers.tuned import cost_of
 
 from .. import titan4_realtime as realtime, titan4_tune as tune
 from ..study import Study
-from ..titan4_conditions import conditions, machine
+from ..titan4_conditions import machine, scenarios
 
 
 TITLE = "Titan 4: batches of conditions"
@@ -33,15 +37,23 @@ def fastest(call: Callable[[], Any], rounds: int) -> float:
     return min(times)
 
 
+@eqx.filter_jit
+def slope_of(objective: Objective) -> tuple[Array, Array]:
+    return objective.slope(objective.x0)
+
+
 def run(study: Study) -> None:
     rounds, batch = int(study.options["rounds"]), int(study.options["batch"])
     batch = min(batch, 32) if study.quick else batch
     with study.stage(f"batch of {batch}"):
-        cost = tune.Problem(machine(), conditions(0, batch))
-        theta = jnp.zeros((len(tune.FREE), 6))
-        forward = fastest(lambda: cost(theta), rounds)
-        both = fastest(lambda: cost.slope(theta), rounds)
-        steps = batch * round(tune.SPAN / tune.STEPS["dt"])
+        system = tune.begun(machine())
+        objective = Objective(
+            system, tune.SPAN, tune.FREE, tune.COST, scenarios(system, 0, batch), {},
+            tune.SAVES, "mean", "penalise", 1.0, tune.HOW,
+        )  # fmt: skip
+        forward = fastest(lambda: cost_of(objective, objective.x0), rounds)
+        both = fastest(lambda: slope_of(objective), rounds)
+        steps = batch * round(tune.SPAN / tune.HOW["dt"])
         name = f"titan4.speed.batch{batch}"
         study.metric(f"{name}.rate", steps / forward, unit="steps/s", note="rk4, 5 ms")
         study.metric(f"{name}.realtime", batch * tune.SPAN / forward)
@@ -50,7 +62,7 @@ def run(study: Study) -> None:
             both / forward,
             note="cost and its gradient to thirty gains, over the cost alone",
         )
-        gradient = np.asarray(cost.slope(theta)[1])
+        gradient = np.asarray(slope_of(objective)[1])
         study.metric(f"{name}.gradient_finite", np.isfinite(gradient).mean(), 1.0, 0.0)
     with study.stage("one arm, sample by sample"):
         realtime.run(study)
