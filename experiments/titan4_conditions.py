@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 import djdyn
-from controllers import Backstepping, ReferenceModel, Scenarios
+from controllers import ReferenceModel, Scenarios
 from djdyn.spatial import skew
 
 from . import titan4_model as titan
@@ -19,7 +19,6 @@ MOVES: Rows = (  # joint, sign, from, to (s)
 AREA = 4.4e-7  # m2, the most of the tracking run
 LOAD, SOFTEST, STIFFEST = 12.0, 0.5, 4.0  # kg; of the source's bulk modulus
 LEAST, MOST = 0.3, 1.5  # of the source's friction
-CREEP = 0.01  # rad/s
 
 
 def machine() -> djdyn.System:
@@ -68,27 +67,3 @@ def scenarios(system: djdyn.System, first: int, count: int) -> Scenarios:
     lanes = conditions(first, count)
     rest = lambda values: held_up(djdyn.put(system, values))
     return Scenarios(lanes, jax.vmap(rest)(lanes))
-
-
-def creeping(system: djdyn.System) -> djdyn.State:
-    """All joints at `CREEP` along their references, the load known to the integrals.
-
-    To linearise about: at rest valves are shut, and their eased edges have no gain.
-    """
-    control, path = system.parts["control"], system.parts["path"]
-    assert isinstance(control, Backstepping) and isinstance(path, ReferenceModel)
-    assert control.model is not None
-    zero, v = jnp.zeros(6), CREEP * jnp.ones(6)
-    y, E = held_up(system), control.torque_per_pressure(zero)
-    bar = lambda side: jnp.stack(
-        [y.parts["oil"][f"{side}{k}.bar"] for k in range(1, 7)]
-    )
-    known = djdyn.inverse_dynamics(control.model, zero, zero, zero)
-    unknown = known + control.friction * v - E * 1e5 * (bar("A") - bar("B"))
-    ahead = 2 * path.damping * v / path.frequency
-    states = {
-        "guide": {"target": ahead + v / path.frequency},
-        "path": {"shaped": ahead, "path": zero, "path_rate": v},
-        "control": {"integral": unknown / control.ki},
-    }
-    return djdyn.State(zero, v, {**y.parts, **states})

@@ -59,23 +59,8 @@ def test_the_source_has_nothing_where_the_tuning_begins_with_a_little():
         assert jnp.array_equal(begun[given > 0], given[given > 0])
 
 
-def test_the_arm_creeps_along_its_reference_with_its_load_known():
-    """Errors are nothing there, in pressure to 0.01 bar."""
-    lanes = titan4_conditions.conditions(0, 2)
-    system = djdyn.put(
-        titan4_tune.begun(titan4_conditions.machine()),
-        {k: x[1] for k, x in lanes.items() if not k.startswith("friction")},
-    )
-    y = titan4_conditions.creeping(system)
-    now = system.at(0.0, y, {"sticks": jnp.zeros(6)})
-    assert jnp.allclose(now.signals["control.error"], 0.0, atol=1e-12)
-    assert jnp.allclose(now.signals["path.acceleration"], 0.0, atol=1e-12)
-    assert jnp.allclose(now.signals["control.pressure_error"], 0.0, atol=1e3)
-    assert jnp.all(now.signals["control.u"] > 0)
-
-
 @pytest.mark.slow
-def test_two_gains_are_tuned_and_run_in_samples():
+def test_two_gains_are_tuned():
     source, span = titan4_conditions.machine(), 0.7
     train, others = (titan4_conditions.scenarios(source, k, 2) for k in (0, 1000))
     free = tuple(
@@ -86,13 +71,9 @@ def test_two_gains_are_tuned_and_run_in_samples():
         source, train, others, free=free, span=span, saves=15, steps=2
     )
     beside = titan4_tune.against(found, source, others)
-    before, after = (titan4_tune.roots(seen)[0] for seen in beside.seen["held out"])
+    before, after = beside.figures()["held out"]["cost"]
     assert after < before
     assert jnp.array_equal(beside.before["control.kp[1]"], 5e4)
-    run = titan4_tune.in_earnest(found.system, 0.1, 2)
-    assert np.all(run.ok) and np.all(titan4_tune.misses(run) < 0.01)
-    late, now = run.signal("valve2_late.value")[..., 0], run.signal("control.u.joint2")
-    assert jnp.allclose(late[:, 1:-1], now[:, :-2], rtol=1e-6, atol=1e-15)
 
 
 @pytest.mark.slow
