@@ -92,7 +92,7 @@ def hardened(
             f"{pid!r} and {actuator!r} are not a JointPID and its actuator"
         )
     n = len(control.joints)
-    tones = 2 * jnp.pi * bandwidth * (jnp.arange(TONES) + 0.5) / TONES
+    tones = 2 * jnp.pi * bandwidth * (jnp.arange(0.5, TONES) / TONES)
     phase = 2 * jnp.pi * jax.random.uniform(jax.random.key(seed), (TONES, n))
     given = (control.target, control.rate, deviation, tones, phase)
     parts = {
