@@ -106,7 +106,7 @@ COST = {
     "tracking": MeanSquare("pid.error", 5e-3),
     "speed": MeanSquare(speed_error, 5e-3),
     "power": MeanSquare(Drawn("motors"), 2e4),
-    "roughness": Roughness("pid.u", 1e5),
+    "roughness": Roughness("pid.u", 5e4),
 }
 
 
