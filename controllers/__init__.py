@@ -2,13 +2,6 @@
 
 from .backstepping import Backstepping as Backstepping
 from .guidance import Joystick as Joystick, ReferenceModel as ReferenceModel
-from .hardening import (
-    Late as Late,
-    Noisy as Noisy,
-    hardened as hardened,
-    hardened_state as hardened_state,
-    softened as softened,
-)
 from .ilqr import (
     Plan as Plan,
     flat_step as flat_step,
@@ -18,6 +11,7 @@ from .ilqr import (
 from .linear import Linear as Linear, linearise as linearise, lqr as lqr
 from .margins import Margins as Margins, margins as margins
 from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravity
+from .noise import Noisy as Noisy, multisine as multisine
 from .objective import Seen as Seen
 from .pid import JointPID as JointPID, PIDState as PIDState
 from .reference import Reference as Reference

@@ -233,5 +233,6 @@ def _thinned(run: djdyn.Trajectory, count: int) -> djdyn.Trajectory:
             f"{len(run.t) - 1} samples are looked at evenly, not {count - 1} times"
         )
     some = lambda tree: jax.tree.map(lambda x: x[:, ::every], tree)
-    at = lambda r: (r.t, r.y, r.held)
-    return eqx.tree_at(at, run, (run.t[::every], some(run.y), some(run.held)))
+    at = lambda r: (r.t, r.y, r.held, r.acting)
+    seen = (run.t[::every], *map(some, (run.y, run.held, run.acting)))
+    return eqx.tree_at(at, run, seen)

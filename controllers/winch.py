@@ -12,7 +12,7 @@ from djdyn._smooth import clip
 from djdyn._types import Scalar
 from djdyn._units import si
 from djdyn.kinematics import World
-from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.part import AbstractDrive, AbstractSignalPart, Response, Signals
 
 
 def scalar(signals: Signals, name: str) -> Scalar:
@@ -27,7 +27,7 @@ class WinchState(eqx.Module):
     rate: Scalar  # m/s, positive pays out
 
 
-class Winch(AbstractSignalPart):
+class Winch(AbstractDrive):
     r"""A drive whose payout rate $v$ follows the signal `target`, within limits.
 
     $$\dot v = \operatorname{clip}\bigl(k\,(e\,v_{set} - v),\ -a_{dec},\ a_{acc}\bigr)$$
@@ -37,9 +37,9 @@ class Winch(AbstractSignalPart):
     *Ship Mechanical Systems API*, 2014, eqs 9 and 10, which chatter at the set point;
     here $k$, `gain`, settles it). The clip's corners are round within `width`.
     The signal `engaged` $e$, one where none is named, lets go of the drive at zero: the
-    brake brings the rate to rest within the same limits. Sampled, `gain` times the
-    control period should stay below one. The output `asked` is what is wanted of the
-    drive as a share of what it can do.
+    brake brings the rate to rest within the same limits. It is no controller: where
+    those take samples it goes on between them. The output `asked` is what is wanted of
+    the drive as a share of what it can do.
     """
 
     target: str = eqx.field(static=True)

@@ -58,16 +58,22 @@ class Field(eqx.Module):
         """The same with these outputs of controllers."""
         return Field(self.system, self.inputs, held, self.unravel, self.ledger)
 
+    @property
+    def controllers(self) -> list[str]:
+        parts = self.system.parts.items()
+        return [name for name, p in parts if isinstance(p, AbstractSignalPart)]
+
+    def outputs(self, t: Scalar, flat: Array) -> dict[str, dict[str, Array]]:
+        """Of controllers that take a sample."""
+        y, _ = self.unravel(flat)
+        now = self.system.at(t, y, self.input_values(t))
+        return {name: now.responses[name].outputs for name in self.controllers}
+
     def sample(self, t: Scalar, flat: Array, period: float) -> tuple[Array, dict]:
         """Controllers take a sample: their states a period on, and their outputs."""
-        system = self.system
-        names = [
-            k for k, p in system.parts.items() if isinstance(p, AbstractSignalPart)
-        ]
+        system, names = self.system, self.controllers
         y, work = self.unravel(flat)
-        given = self.input_values(t)
-        now = system.at(t, y, given)
-        held = {name: now.responses[name].outputs for name in names}
+        given, held = self.input_values(t), self.outputs(t, flat)
         own, shape_own = ravel_pytree({name: y.parts[name] for name in names})
 
         def rates(own: Array) -> Array:

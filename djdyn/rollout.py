@@ -16,7 +16,7 @@ from . import steps
 from ._types import Number, Numbers, known
 from .field import Field, Inputs
 from .parameters import check_lanes, put
-from .simulate import as_float, check_inputs, integrator_for, save_times, solve
+from .simulate import as_float, check_inputs, integrator_for, late, save_times, solve
 from .solvers import Integrator
 from .system import State, System
 from .trajectory import Trajectory
@@ -35,6 +35,7 @@ def rollout(
     rtol: Numbers = 1e-8,
     atol: Numbers = 1e-8,
     control_period: Number | None = None,
+    control_delay: bool = False,
     inputs: Inputs | None = None,
     jumps: Numbers | None = None,
     ledger: bool = False,
@@ -68,7 +69,7 @@ def rollout(
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
     check_lanes(system, lanes)
     axes, batch = _batch(system, y0, lanes)
-    times = save_times(t0, t1, saveat, control_period)
+    times = save_times(t0, t1, saveat, control_period, control_delay)
     span, period = (float(t0), float(t1)), as_float(control_period)
     given = dict(inputs or {})
     how = _marching(integrator, times, span, period, backend, remember)
@@ -87,6 +88,7 @@ def rollout(
         span,
         integrator,
         period,
+        control_delay,
         given,
         None if jumps is None else jnp.asarray(jumps, float),
         None if how is None else _Static(how),
@@ -211,6 +213,7 @@ def _march(
     span: tuple[float, float],
     integrator: Integrator,
     period: float | None,
+    delayed: bool,
     inputs: dict[str, Any],
     how: dict[str, Any],
     ledger: bool,
@@ -230,7 +233,7 @@ def _march(
         clock = steps.Clock(*span, period)
         total = clock.steps * steps.Clock(0.0, period, dt).steps
         flats, held = steps.march_sampled(
-            field, flat0, integrator.solver, clock, dt, **options
+            field, flat0, integrator.solver, clock, dt, delayed, **options
         )
     finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
     last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
@@ -244,6 +247,7 @@ def _march(
         steps=jnp.asarray(total),
         stopped=(times[last], unravel(flats[last])[0]),
         held=held,
+        acting=late(held) if delayed else held,
         inputs=inputs,
         work=works if ledger else None,
     )
@@ -259,6 +263,7 @@ def _solve_batch(
     span: tuple[float, float],
     integrator: Integrator,
     period: float | None,
+    delayed: bool,
     inputs: dict[str, Any],
     jumps: Array | None,
     how: _Static | None,
@@ -268,10 +273,11 @@ def _solve_batch(
     def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
         here = put(system, values)
         if how is None:
-            rest = (span, integrator, period, inputs, jumps, ledger, False)
+            rest = (span, integrator, period, delayed, inputs, jumps, ledger, False)
             trajectory = solve(here, y0, times, *rest)
         else:
-            rest = (times, span, integrator, period, inputs, how.items, ledger)
+            rest = (times, span, integrator, period, delayed, inputs)
+            rest += (how.items, ledger)
             trajectory = _march(here, y0, *rest)
         bare = lambda x: (x.system, x.t, x.inputs)
         return eqx.tree_at(bare, trajectory, (None, None, None))

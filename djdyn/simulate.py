@@ -39,6 +39,7 @@ def simulate(
     rtol: Numbers = 1e-8,
     atol: Numbers = 1e-8,
     control_period: Number | None = None,
+    control_delay: bool = False,
     inputs: Inputs | None = None,
     jumps: Numbers | None = None,
     ledger: bool = False,
@@ -57,6 +58,8 @@ def simulate(
     - `control_period`: evaluates controllers at this period and holds their outputs in
       between; without it they are continuous. Their own states follow the exact
       solution of their linearised equations under held inputs. Saves at the samples.
+    - `control_delay`: what controllers send at a sample acts from the next one on, as
+      if they needed their period to work it out; at first, what they send at rest.
     - `inputs`: values or functions of time in place of the system's inputs.
     - `jumps`: times at which a function of time is not smooth.
     - `ledger`: integrates the energy that comes in and is lost, for `audit`.
@@ -72,7 +75,7 @@ def simulate(
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)
     check_inputs(system, inputs)
-    times = save_times(t0, t1, saveat, control_period)
+    times = save_times(t0, t1, saveat, control_period, control_delay)
     trajectory = solve(
         system,
         y0,
@@ -80,6 +83,7 @@ def simulate(
         (float(t0), float(t1)),
         integrator,
         as_float(control_period),
+        control_delay,
         dict(inputs or {}),
         None if jumps is None else jnp.asarray(jumps, float),
         ledger,
@@ -133,7 +137,7 @@ def check_state(system: System, y: State) -> None:
             part.check_start(y.parts[name], _look(system.mechanism, y.q, y.v))
 
 
-def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
+def save_times(t0, t1, saveat, control_period, control_delay) -> np.ndarray | Array:
     """The times to save at, checked; NumPy where they are known."""
     if not t1 > t0:
         raise ValueError(f"a simulation ends after it starts, got {t0} to {t1} s")
@@ -151,6 +155,8 @@ def save_times(t0, t1, saveat, control_period) -> np.ndarray | Array:
                 f"{control_period} s"
             )
         return t0 + control_period * np.arange(n + 1)
+    if control_delay:
+        raise ValueError("a control delay is one period long, and needs control_period")
     saveat = 201 if saveat is None else saveat
     if np.ndim(saveat) == 0:
         return np.linspace(t0, t1, int(saveat))
@@ -180,6 +186,7 @@ def solve(
     span: tuple[float, float],
     integrator: Integrator,
     control_period: float | None,
+    control_delay: bool,
     inputs: dict[str, Any],
     jumps: Array | None,
     ledger: bool,
@@ -208,7 +215,8 @@ def solve(
         steps = sol.stats["num_steps"]
         done = integrator.done(sol.result, t_end, t1)
     else:
-        sampled = _sampled(field, flat0, times, control_period, integrator, jumps)
+        how = (control_period, control_delay, integrator, jumps)
+        sampled = _sampled(field, flat0, times, *how)
         flats, held, steps, done, t_end, last = sampled
     ys, works = jax.vmap(unravel)(flats)
     ok = done & jnp.all(jnp.isfinite(flats))
@@ -220,6 +228,7 @@ def solve(
         steps=steps,
         stopped=(t_end, unravel(last)[0]),
         held=held,
+        acting=late(held) if control_delay else held,
         inputs=inputs,
         work=works if ledger else None,
     )
@@ -234,22 +243,36 @@ def advance(field: Field, flat, t0, t1, length: float, integrator: Integrator, j
     return end, done, sol.stats["num_steps"]
 
 
-def _sampled(field: Field, flat0, times, period: float, integrator: Integrator, jumps):
+def late(held: dict[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
+    """What acts if all that is sent acts a sample later."""
+    return jax.tree.map(lambda x: jnp.concatenate([x[:1], x[:-1]]), held)
+
+
+def _sampled(
+    field: Field,
+    flat0,
+    times,
+    period: float,
+    delayed: bool,
+    integrator: Integrator,
+    jumps,
+):
     """Zero-order hold: controllers step at samples, the rest is solved in between."""
 
     def interval(carry, span):
-        flat, ok = carry
+        flat, ok, sent = carry
         stepped, held = field.sample(span[0], flat, period)
+        acting = field.hold(sent if delayed else held)
         end, done, count = advance(
-            field.hold(held), stepped, span[0], span[1], period, integrator, jumps
+            acting, stepped, span[0], span[1], period, integrator, jumps
         )
         good = ok & done
         end = jnp.where(good, end, flat)  # a failed lane stands still at its last state
-        return (end, good), (flat, held, count, good)
+        return (end, good, held), (flat, held, count, good)
 
     spans = jnp.stack([times[:-1], times[1:]], 1)
-    start = (flat0, jnp.array(True))
-    (last, _), (flats, held, steps, good) = jax.lax.scan(interval, start, spans)
+    start = (flat0, jnp.array(True), field.outputs(times[0], flat0))
+    (last, _, _), (flats, held, steps, good) = jax.lax.scan(interval, start, spans)
     flats = jnp.concatenate([flats, last[None]])
     held = jax.tree.map(lambda x: jnp.concatenate([x, x[-1:]]), held)
     reached = jnp.concatenate([jnp.array([True]), good])

@@ -114,19 +114,23 @@ def march_sampled(
     solver: str,
     samples: Clock,
     dt: float,
+    delayed: bool = False,
     **how: Any,
 ) -> tuple[Float[Array, "samples n"], dict[str, dict[str, Array]]]:
-    """States at the samples of controllers, and their outputs from each sample on."""
+    """States at the samples of controllers, and what they send at each.
+
+    It acts from there on, or if they are delayed from the next sample on.
+    """
     period = samples.dt
     inner = Clock(0.0, period, dt)
-    held_like = jax.eval_shape(lambda: field.sample(jnp.zeros(()), y0, period)[1])
-    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), held_like)
-    start, shape_held = ravel_pytree(zeros)
+    first = lambda: field.outputs(jnp.asarray(samples.t0, y0.dtype), y0)
+    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(first))
+    start, shape_held = ravel_pytree(first() if delayed else zeros)
 
     def fn(field: Field, i: Any, both: Array) -> Array:
         t = samples.at(i, both.dtype)
         y, held = field.sample(t, both[: y0.size], period)
-        holding = field.hold(held)
+        holding = field.hold(shape_held(both[y0.size :]) if delayed else held)
 
         def turn(y: Array, k: Array) -> tuple[Array, None]:
             late, h = inner.at(k, y.dtype), jnp.asarray(inner.dt, y.dtype)

@@ -23,7 +23,8 @@ class Trajectory(eqx.Module):
     """States of a system at saved times; a batch has one leading axis.
 
     States not reached are infinite, and `ok` is false. `work` holds the energy that
-    came in and that was lost since the start, where it was asked for.
+    came in and that was lost since the start, where it was asked for. `held` is what
+    controllers sent at each sample, and `acting` what acted from there on.
     """
 
     system: System
@@ -33,6 +34,7 @@ class Trajectory(eqx.Module):
     steps: Int[Array, "*batch"]
     stopped: tuple[Float[Array, "*batch"], State]
     held: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
+    acting: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
     inputs: dict[str, Any] = eqx.field(default_factory=dict)
     work: Float[Array, "*batch n 2"] | None = None
     lanes: dict[str, Array] = eqx.field(default_factory=dict)
@@ -60,6 +62,7 @@ class Trajectory(eqx.Module):
             self.steps[i],
             pick(self.stopped),
             pick(self.held),
+            pick(self.acting),
             self.inputs,
             pick(self.work),
         )
@@ -67,7 +70,11 @@ class Trajectory(eqx.Module):
     # Derived quantities --------------------------------------------------------------
 
     def map(self, fn: Callable[[Instant], PyTree]) -> PyTree:
-        """`fn` of everything that happens, at every saved time (and in every lane)."""
+        """`fn` of everything that happens, at every saved time (and in every lane).
+
+        Signals of controllers are those sent at that time; loads are those of signals
+        that act.
+        """
         return _map(self, fn)
 
     def q(self, joint: str) -> Float[Array, "*batch n k"]:
@@ -117,8 +124,8 @@ class Trajectory(eqx.Module):
                 if said := part.trouble(y.parts[name]):
                     return f"the run stopped at t = {float(t):.6g} s: {name!r}: {said}"
         last = np.searchsorted(np.asarray(self.t), float(t), "right") - 1
-        held = jax.tree.map(lambda x: x[max(last, 0)], self.held)
-        rate = self.system.derivative(t, y, input_values(self.inputs, t), held)
+        acting = jax.tree.map(lambda x: x[max(last, 0)], self.acting)
+        rate = self.system.derivative(t, y, input_values(self.inputs, t), acting)
         worst, name = -1.0, "q"
         for (path, x), dx in zip(
             jax.tree_util.tree_leaves_with_path(y), jax.tree.leaves(rate), strict=True
@@ -242,15 +249,18 @@ class _Query(eqx.Module):
 def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
     inputs = trajectory.inputs
 
-    def once(values: dict, t: Scalar, y: State, held: dict) -> PyTree:
+    def once(values: dict, t: Scalar, y: State, held: dict, acting: dict) -> PyTree:
         given = input_values(inputs, t)
-        return fn(put(trajectory.system, values).at(t, y, given, held))
+        now = put(trajectory.system, values).at(t, y, given, acting)
+        sent = {f"{part}.{k}": x for part, out in held.items() for k, x in out.items()}
+        return fn(eqx.tree_at(lambda i: i.signals, now, {**now.signals, **sent}))
 
-    over_time = jax.vmap(once, in_axes=(None, 0, 0, 0))
+    seen = (trajectory.t, trajectory.y, trajectory.held, trajectory.acting)
+    over_time = jax.vmap(once, in_axes=(None, 0, 0, 0, 0))
     if not trajectory.batch:
-        return over_time({}, trajectory.t, trajectory.y, trajectory.held)
-    over_lanes = jax.vmap(over_time, in_axes=(0, None, 0, 0))
-    return over_lanes(trajectory.lanes, trajectory.t, trajectory.y, trajectory.held)
+        return over_time({}, *seen)
+    over_lanes = jax.vmap(over_time, in_axes=(0, None, 0, 0, 0))
+    return over_lanes(trajectory.lanes, *seen)
 
 
 @eqx.filter_jit

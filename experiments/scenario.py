@@ -63,6 +63,7 @@ def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
         trajectory.steps,
         trajectory.stopped,
         cut(trajectory.held),
+        cut(trajectory.acting),
         trajectory.inputs,
         cut(trajectory.work),
     )

@@ -23,6 +23,7 @@ from controllers import (
     Roughness,
     Scenarios,
     Tuned,
+    multisine,
 )
 from djdyn import Bounded, FreeParameter, Positive
 from djdyn.parts import ExternalWrench, JointActuator
@@ -32,7 +33,7 @@ from djdyn.timefunctions import DeckMotion, Moves
 
 from .boom_tables import PALFINGER, crane, lock
 from .study import Study
-from .tuning import gain_table, keep, margin_table, race, without
+from .tuning import as_built, gain_table, keep, margin_table, race, without
 
 
 TITLE = "Boom tuning: PID gains under a power cap on a moving deck"
@@ -43,8 +44,7 @@ SNAG = [9.0], [9.1]  # s, while the load changes
 POWER = np.array([8e3, 8e3, 4e3])  # W
 KP, KI, KD = 5e5, 5e4, 4e4  # N m/rad, N m/(rad s), N m s/rad
 NOISE, PERIOD = 1.7e-6, 2e-3  # rad, of an encoder of 20 bits; s
-HOW: dict[str, Any] = {"solver": "rk4", "dt": PERIOD, "control_period": PERIOD}
-LOOP = ("pid", "motors")
+HOW = as_built(PERIOD)
 STIFFEST = 400 * np.array([6000.0, 6900.0, 2400.0])  # N m/rad: 20 rad/s, below the boom
 FREE = [
     FreeParameter("pid.kp", Bounded(0.01 * STIFFEST, STIFFEST)),
@@ -76,21 +76,20 @@ def build() -> djdyn.System:
     ones = jnp.ones(3)
     parts = {
         "path": Reference(path),
+        "noise": multisine("path.value", "path.rate", size=3, deviation=NOISE),
         "pid": JointPID(
             JOINTS,
-            "path.value",
+            "noise.value",
             KP * ones,
             KD * ones,
             KI * ones,
-            rate="path.rate",
+            rate="noise.rate",
             power=POWER,
         ),
         "motors": JointActuator(JOINTS, "pid.u"),
         "snag": ExternalWrench("payload", Moves(zero, zero[None], *SNAG)),
     }
-    return controllers.hardened(
-        djdyn.System(mechanism, parts), *LOOP, period=PERIOD, deviation=NOISE
-    )
+    return djdyn.System(mechanism, parts)
 
 
 def start(system: djdyn.System) -> djdyn.State:
@@ -98,8 +97,7 @@ def start(system: djdyn.System) -> djdyn.State:
     q, zero = djdyn.get(system, "path.path.first"), jnp.zeros(3)
     torque = djdyn.inverse_dynamics(system.mechanism, q, zero, zero)
     integral = {"pid": PIDState(torque, jnp.zeros(0))}
-    y = controllers.softened(system, *LOOP).initial_state(q, parts=integral)
-    return controllers.hardened_state(system, y, *LOOP)
+    return system.initial_state(q, parts=integral)
 
 
 COST = {
@@ -120,13 +118,13 @@ def conditions(system: djdyn.System, count: int, seed: int) -> Scenarios:
         laws[f"{deck}phase[{i}]"] = uniform(0.0, 2 * np.pi)
     for i in (3, 4, 5):
         laws[f"snag.wrench.points[0][{i}]"] = uniform(-2e3, 2e3)
-    laws["pid_noise.phase"] = uniform(0.0, 2 * np.pi)
+    laws["noise.phase"] = uniform(0.0, 2 * np.pi)
     return controllers.sample(system, count, laws, start=start, seed=seed)
 
 
 def powers(now: Instant) -> Any:
     """What each drive gives, W."""
-    return now.signals["motors_late.value"] * now.y.v
+    return now.tau * now.y.v
 
 
 def run(study: Study) -> None:
@@ -152,7 +150,7 @@ def run(study: Study) -> None:
         )  # fmt: skip
         keep(study, found)
         judged(study, found, others)
-        without(study, "tune_boom", found, others, LOOP)
+        without(study, "tune_boom", found, others)
     with study.stage("other searches"):
         if not study.quick:
             race(study, "tune_boom", found, budget=600)

@@ -15,7 +15,16 @@ import scipy.stats
 
 import controllers
 import djdyn
-from controllers import LoadRange, MeanSquare, Peak, Reaction, Scenarios, Tuned
+from controllers import (
+    JointPID,
+    LoadRange,
+    MeanSquare,
+    Peak,
+    Reaction,
+    Scenarios,
+    Tuned,
+    multisine,
+)
 from controllers.objective import Objective
 from controllers.tune import judge
 from djdyn import Bounded, FreeParameter, Positive
@@ -25,7 +34,7 @@ from djdyn.timefunctions import Moves
 
 from . import crane
 from .study import Study
-from .tuning import gain_table, keep, race, without
+from .tuning import as_built, gain_table, keep, race, without
 
 
 TITLE = "Crane tuning: least loads in the foot"
@@ -36,8 +45,7 @@ HULL, DAMPING = 1.2e6, 2e4  # N m/rad, N m s/rad: what the water adds to the spr
 FOOT = Reaction("king", (0, 1))
 EXPONENT = 3.0  # of the S-N curve, welded steel
 NOISE, PERIOD = 1.4e-5, 2e-3  # rad, of an encoder of 17 bits; s
-HOW: dict[str, Any] = {"solver": "rk4", "dt": PERIOD, "control_period": PERIOD}
-LOOP = ("pd", "motors")
+HOW = as_built(PERIOD)
 
 
 def build() -> djdyn.System:
@@ -45,7 +53,7 @@ def build() -> djdyn.System:
 
     Cubic springs alone leave a vessel with its weight above the pivot unstable.
     """
-    bare = crane.build(kp=jnp.full(3, crane.KP), kd=jnp.full(3, crane.KD))
+    bare = crane.build()
     m, path = bare.mechanism, crane.moves()
     tip = translation((crane.LENGTHS[3], 0.0, 0.0))
     load = djdyn.Body("payload", "outer", djdyn.Fixed(), 200.0, X_PJ=tip)
@@ -54,11 +62,19 @@ def build() -> djdyn.System:
         **bare.parts,
         "water": JointSpring("vessel", HULL, DAMPING),
         "reference": controllers.Reference(sped_up(two)),
+        "noise": multisine(
+            "reference.value", "reference.rate", size=3, deviation=NOISE
+        ),
+        "pd": JointPID(
+            crane.JOINTS,
+            "noise.value",
+            jnp.full(3, crane.KP),
+            jnp.full(3, crane.KD),
+            rate="noise.rate",
+        ),
     }
     mechanism = djdyn.Mechanism((*m.bodies, load), m.frames, m.gravity_W)
-    return controllers.hardened(
-        djdyn.System(mechanism, parts), *LOOP, period=PERIOD, deviation=NOISE
-    )
+    return djdyn.System(mechanism, parts)
 
 
 def sped_up(path: Moves) -> Moves:
@@ -76,9 +92,8 @@ def free() -> list[FreeParameter]:
 
 
 def rest(system: djdyn.System) -> djdyn.State:
-    soft = controllers.softened(system, *LOOP)
-    y = djdyn.equilibrium(soft, crane.start(soft))
-    return controllers.hardened_state(system, y, *LOOP)
+    quiet = djdyn.put(system, {"noise.deviation": 0.0})
+    return djdyn.equilibrium(quiet, crane.start(quiet))
 
 
 def conditions(system: djdyn.System, count: int, seed: int) -> Scenarios:
@@ -119,7 +134,7 @@ def run(study: Study) -> None:
         )  # fmt: skip
         keep(study, found)
         judged(study, found)
-        without(study, "tune_crane", found, others, LOOP)
+        without(study, "tune_crane", found, others)
     with study.stage("other searches"):
         if not study.quick:
             race(study, "tune_crane", found, budget=300)
@@ -191,7 +206,7 @@ def standing(system: djdyn.System, some: Scenarios) -> float:
                                jnp.stack([end, end])})  # fmt: skip
     found = []
     for k in range(len(some)):
-        here = controllers.softened(some.put(still, k), *LOOP)
+        here = some.put(still, k)
         y = here.initial_state(q=dict(zip(crane.JOINTS, end, strict=True)))
         now = here.at(0.0, djdyn.equilibrium(here, y))
         found.append(float(jnp.linalg.norm(FOOT(now))))

@@ -1,6 +1,7 @@
-"""What studies of tuning share: hardened loops, and races with other searches."""
+"""What studies of tuning share: loops as built, and races with other searches."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,21 +16,22 @@ from controllers.tuned import percent
 from .study import Study
 
 
-def without(
-    study: Study, name: str, found: Tuned, others: Scenarios, loop: tuple[str, str]
-) -> None:
-    """Terms over those before tuning, in a loop without samples, delay and noise."""
+def as_built(period: float) -> dict[str, Any]:
+    """How loops run: controllers take samples, and what they send is a sample late."""
+    held = {"control_period": period, "control_delay": True}
+    return {"solver": "rk4", "dt": period, **held}
+
+
+def without(study: Study, name: str, found: Tuned, others: Scenarios) -> None:
+    """Cost over that before tuning, in a loop without samples, delay and noise.
+
+    The noise is the part of that name.
+    """
     old = found.objective
-    soft = controllers.softened(old.system, *loop)
-    y = others.initial_state
-    assert y is not None
-    states = {k: y.parts[k] for k in soft.parts}
-    noise = f"{loop[0]}_noise."
-    given = {k: x for k, x in others.parameters.items() if not k.startswith(noise)}
+    quiet = djdyn.put(old.system, {"noise.deviation": 0.0})
     new = Objective(
-        soft, old.span, old.free, old.probes.terms,
-        Scenarios(given, djdyn.State(y.q, y.v, states)), {},
-        len(old.saves), "mean", "penalise", 1.0, {"solver": "rk4", "dt": old.how["dt"]},
+        quiet, old.span, old.free, old.probes.terms, others, {}, len(old.saves),
+        "mean", "penalise", 1.0, {k: old.how[k] for k in ("solver", "dt")},
     )  # fmt: skip
     before, after = judge(new, new.x0), judge(new, found.x)
     ratio = np.mean(after.costs) / np.mean(before.costs)

@@ -106,11 +106,12 @@ def test_both_memories_and_both_backends_have_one_gradient(pendulum, starts):
     assert jnp.allclose(forward, difference, rtol=1e-7)
 
 
-def test_sampled_controllers_march_too(pendulum, starts):
+@pytest.mark.parametrize("delay", [False, True])
+def test_sampled_controllers_march_too(pendulum, starts, delay):
     pid = JointPID("upper", "target", kp=5.0, kd=1.0, ki=0.5)
     parts = {"pid": pid, "motor": JointActuator(("upper",), "pid.u")}
     system = System(pendulum.mechanism, parts, {"target": jnp.array([0.3])})
-    how = {"control_period": 0.02, "dt": 0.005, "solver": "rk4"}
+    how = {"control_period": 0.02, "dt": 0.005, "solver": "rk4", "control_delay": delay}
     y0 = system.initial_state()
     batch = djdyn.rollout(
         system, 0.2, State(starts.q, starts.v, y0.parts), backend="kernel", **how
@@ -118,7 +119,18 @@ def test_sampled_controllers_march_too(pendulum, starts):
     one = State(starts.q[2], starts.v[2], y0.parts)
     alone = djdyn.simulate(system, 0.2, one, **how)
     assert jnp.allclose(batch.y.q[2], alone.y.q, rtol=1e-11)
-    assert jnp.allclose(batch.held["pid"]["u"][2], alone.held["pid"]["u"], rtol=1e-11)
+    for sent in ("held", "acting"):
+        u, known = (getattr(x, sent)["pid"]["u"] for x in (batch, alone))
+        assert jnp.allclose(u[2], known, rtol=1e-11)
+
+    def loss(kp, h=0.0):
+        model = djdyn.put(system, {"pid.kp": kp + h})
+        y0 = State(starts.q, starts.v, system.initial_state().parts)
+        return jnp.sum(djdyn.rollout(model, 0.2, y0, backend="kernel", **how).y.q ** 2)
+
+    kp, h = jnp.array(5.0), 1e-4
+    difference = (loss(kp, h) - loss(kp, -h)) / (2 * h)
+    assert jnp.allclose(jax.grad(loss)(kp), difference, rtol=1e-7)
 
 
 def test_a_lane_that_blows_up_is_reported_and_spoils_no_other(pendulum, starts):

@@ -134,6 +134,28 @@ def test_sampled_control_is_a_difference_equation(dt):
     assert jnp.max(jnp.abs(continuous.y.q - trajectory.y.q)) > 1e-3
 
 
+@pytest.mark.parametrize("dt", [None, 0.05])
+def test_delayed_control_acts_a_sample_later(dt):
+    """The force of the sample before; at first, that of the start."""
+    system, period = sampled_system(), 0.1
+    how = {"control_period": period, "control_delay": True, "dt": dt}
+    trajectory = djdyn.simulate(system, 2.0, **how)
+    q, v, integral, last, rows = 0.0, 0.0, 0.0, 4.0, []
+    for _ in range(20):
+        u = 4.0 * (1 - q) + integral - 2.0 * v
+        rows.append((q, u, last))
+        integral += period * 1.0 * (1 - q)
+        q, v = q + period * v + period**2 / 2 * last, v + period * last
+        last = u
+    places, sent, acting = jnp.array(rows).T
+    assert jnp.allclose(trajectory.y.q[:-1, 0], places, atol=1e-10)
+    assert jnp.allclose(trajectory.signal("pid.u")[:-1, 0], sent, atol=1e-9)
+    pushed = trajectory.map(lambda now: now.v_dot[0])
+    assert jnp.allclose(pushed[:-1], acting, atol=1e-9)
+    with pytest.raises(ValueError, match="needs control_period"):
+        djdyn.simulate(system, 2.0, control_delay=True)
+
+
 @pytest.mark.parametrize("period", [0.01, 0.02, 0.05])
 def test_a_sample_period_may_be_any_fraction(period):
     """Rounding at the end of a period is not a failure, in either precision."""
