@@ -1,6 +1,7 @@
 """Gains by gradient: one call for any controller, over many scenarios at once."""
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,8 @@ def tune(
         if i + 1 < rounds:
             objective = _pushed(objective, after)
     seconds = time.perf_counter() - began
+    if rounds > 1:
+        _warn_of_limits(after, rounds)
     others = None if held_out is None else elsewhere(objective, held_out)
     seen = {"tuned on": (before, after)}
     if others is not None:
@@ -161,6 +164,19 @@ def _pushed(objective: Objective, seen: Seen) -> Objective:
     }
     at = lambda o: (o.multipliers, o.stiffness)
     return eqx.tree_at(at, objective, (new, mu * STIFFER))
+
+
+def _warn_of_limits(seen: Seen, rounds: int) -> None:
+    """Names limits that no multiplier could hold."""
+    for name, g in seen.excess.items():
+        worst = np.max(np.where(seen.ok[:, None], g, 0.0), axis=1, initial=0.0)
+        if lost := int(np.sum(worst >= KEPT)):
+            warnings.warn(
+                f"limit {name!r} is not kept: after {rounds} rounds it is exceeded by "
+                f"up to {worst.max():.2g} of its size in {lost} of {len(worst)} "
+                "scenarios; it may not be feasible within the bounds of what is free",
+                stacklevel=3,
+            )
 
 
 def elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:

@@ -1,124 +1,69 @@
 """Crane tuning: gains and timing with the least loads in the foot of a crane at sea.
 
-The offshore crane of `djdyn run crane` slews and reaches out with payloads and on
-vessels that differ. PD gains and the timing of its moves are tuned together for peak
-and fatigue of the bending moment in the slewing bearing, which Cibicik and Egeland,
-*Determination of constraint forces for an offshore crane on a moving base*, name as the
-use of their method.
+The offshore crane of `djdyn run crane` goes through its hoisting cycle with payloads
+and on vessels that differ. PD gains and the timing of its moves are tuned together for
+peak and fatigue of the bending moment in the slewing bearing, which Cibicik and
+Egeland, *Determination of constraint forces for an offshore crane on a moving base*,
+name as the use of their method.
 """
 
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats
 
 import controllers
 import djdyn
-from controllers import (
-    JointPID,
-    LoadRange,
-    MeanSquare,
-    Peak,
-    Reaction,
-    Scenarios,
-    Tuned,
-    multisine,
-)
+from controllers import Scenarios, Tuned
 from controllers.objective import Objective
 from controllers.tune import judge
-from djdyn import Bounded, FreeParameter, Positive
-from djdyn.parts import JointSpring
-from djdyn.spatial import translation
-from djdyn.timefunctions import Moves
 
 from . import crane
 from .study import Study
-from .tuning import as_built, gain_table, keep, race, without
+from .tune_crane_gear import (
+    DAMPED,
+    DAMPING,
+    FOOT,
+    HOW,
+    HULL,
+    LIMITS,
+    PERIOD,
+    SAVES,
+    SPAN,
+    build,
+    conditions,
+    cost,
+    free,
+    rest,
+    standing,
+)
+from .tuning import gain_table, keep, margin_table, race, without
 
 
 TITLE = "Crane tuning: least loads in the foot"
 STAGES = 3
-FASTER = 2.0  # than the moves of the crane study
-SPAN, SAVES = 10.0, 201  # s
-HULL, DAMPING = 1.2e6, 2e4  # N m/rad, N m s/rad: what the water adds to the springs
-FOOT = Reaction("king", (0, 1))
-EXPONENT = 3.0  # of the S-N curve, welded steel
-NOISE, PERIOD = 1.4e-5, 2e-3  # rad, of an encoder of 17 bits; s
-HOW = as_built(PERIOD)
-
-
-def build() -> djdyn.System:
-    """The crane with a payload, on a vessel that floats upright, twice as fast.
-
-    Cubic springs alone leave a vessel with its weight above the pivot unstable.
-    """
-    bare = crane.build()
-    m, path = bare.mechanism, crane.moves()
-    tip = translation((crane.LENGTHS[3], 0.0, 0.0))
-    load = djdyn.Body("payload", "outer", djdyn.Fixed(), 200.0, X_PJ=tip)
-    two = Moves(path.first, path.points[:2], path.start[:2], path.end[:2])
-    parts = {
-        **bare.parts,
-        "water": JointSpring("vessel", HULL, DAMPING),
-        "reference": controllers.Reference(sped_up(two)),
-        "noise": multisine(
-            "reference.value", "reference.rate", size=3, deviation=NOISE
-        ),
-        "pd": JointPID(
-            crane.JOINTS,
-            "noise.value",
-            jnp.full(3, crane.KP),
-            jnp.full(3, crane.KD),
-            rate="noise.rate",
-        ),
-    }
-    mechanism = djdyn.Mechanism((*m.bodies, load), m.frames, m.gravity_W)
-    return djdyn.System(mechanism, parts)
-
-
-def sped_up(path: Moves) -> Moves:
-    return Moves(path.first, path.points, path.start / FASTER, path.end / FASTER)
-
-
-def free() -> list[FreeParameter]:
-    """Gains, and moves within their pauses."""
-    at = "reference.path."
-    windows = {"start[0]": (0.0, 2.0), "end[0]": (3.0, 4.5), "start[1]": (4.5, 6.0)}
-    windows["end[1]"] = (7.0, 8.5)
-    times = [FreeParameter(at + k, Bounded(*w)) for k, w in windows.items()]
-    gains = [FreeParameter(k, Positive()) for k in ("pd.kp", "pd.kd")]
-    return [*gains, *times]
-
-
-def rest(system: djdyn.System) -> djdyn.State:
-    quiet = djdyn.put(system, {"noise.deviation": 0.0})
-    return djdyn.equilibrium(quiet, crane.start(quiet))
-
-
-def conditions(system: djdyn.System, count: int, seed: int) -> Scenarios:
-    """Payloads of 50 to 300 kg, and hulls from soft to stiff, each at rest."""
-    laws = {
-        "payload.mass": scipy.stats.uniform(50, 250),
-        "water.stiffness": scipy.stats.uniform(0.75 * HULL, 0.5 * HULL),
-    }
-    return controllers.sample(system, count, laws, start=rest, seed=seed)
 
 
 def run(study: Study) -> None:
     system = study.customise(build())
     study.report.text(
-        "The crane slews by 90 degrees and reaches out, each in 3 s, with payloads of "
-        "50 to 300 kg on hulls whose stiffness differs by a half. Its six gains, and "
-        "when its two moves begin and end, are tuned at once. The cost is the peak of "
-        "the bending moment in the foot and the range of one cycle that tires it as "
-        "much, each over its value at the start, and the error in tracking."
+        "The crane slews to the pick-up side, reaches out, lifts, slews across the "
+        "vessel and reaches out again, in 25 s, with payloads of 50 to 300 kg on hulls "
+        "whose stiffness differs by a half. Six gains, and when its five moves begin "
+        "and end, are tuned at once: moves stay in their order and within the cycle, "
+        "and may use its pauses. The cost is the peak of the bending moment in the "
+        "foot and the range of one cycle that tires it as much, each over its value "
+        "at the start, and errors of angle and speed; each joint stays damped to at "
+        f"least {DAMPED:g} of critical. Controllers take samples every 2 ms, their "
+        "torques come a sample late, and encoders have noise."
     )
     study.report.text(
         "Under the crane's weight the cubic springs of the source leave the vessel "
         "unstable when upright, and its motion chaotic: no gain could be judged over "
         "more than some seconds. So water is added, which holds the hull upright "
-        f"({HULL:g} N m/rad) and damps it ({DAMPING:g} N m s/rad)."
+        f"({HULL:g} N m/rad) and damps it ({DAMPING:g} N m s/rad, an eighth of "
+        "critical). The cycle runs twice as fast as in the crane study, where the "
+        "moment at rest is nearly all of the peak."
     )
     with study.stage("scenarios"):
         some = (8, 8) if study.quick else (16, 64)
@@ -128,24 +73,17 @@ def run(study: Study) -> None:
         scale = at_start(system, train)
     with study.stage("tuning"):
         found = controllers.tune(
-            system, SPAN, free=free(), cost=cost(*scale), scenarios=train,
-            held_out=others, max_steps=10 if study.quick else 40, saves=SAVES,
-            rest=rest, save=study.out / "tuning", **HOW,
+            system, SPAN, free=free(), cost=cost(*scale), constraints=LIMITS,
+            stiffness=100.0, scenarios=train, held_out=others, saves=SAVES,
+            max_steps=10 if study.quick else 40, rest=rest, loop="pd.u",
+            delay=1.5 * PERIOD, save=study.out / "tuning", **HOW,
         )  # fmt: skip
         keep(study, found)
         judged(study, found)
         without(study, "tune_crane", found, others)
     with study.stage("other searches"):
         if not study.quick:
-            race(study, "tune_crane", found, budget=300)
-
-
-def cost(peak: float, fatigue: float) -> dict[str, Any]:
-    return {
-        "peak": Peak(FOOT, peak),
-        "fatigue": LoadRange(FOOT, fatigue, EXPONENT),
-        "tracking": MeanSquare("pd.error", 0.3),
-    }
+            race(study, "tune_crane", found, budget=600)
 
 
 def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:
@@ -166,7 +104,7 @@ def judged(study: Study, found: Tuned) -> None:
             f"tune_crane.{name}_ratio",
             after / before,
             0.0,
-            0.95 if study.quick else 0.9,
+            0.9 if study.quick else 0.7,
             note="after over before, on scenarios held out",
         )
     before, after = numbers["tracking"]
@@ -187,30 +125,57 @@ def judged(study: Study, found: Tuned) -> None:
         note="largest real part of a pole of the tuned loop, in all scenarios; that of "
         "the integrals, which are not used, is zero",
     )
-    floor = standing(found.system, found.objective.scenarios)
-    peak: Any = found.objective.probes.terms["peak"]
+    at_rest = standing_share(found)
     study.metric(
         "tune_crane.standing_share",
-        floor / peak.scale,
+        at_rest,
         note="of the first peak, what the crane reaching out at rest has: no tuning "
         "gets below it",
     )
+    margin_table(study, "tune_crane", found)
+    postures(study, found)
     gain_table(study, found)
     figures(study, found)
 
 
-def standing(system: djdyn.System, some: Scenarios) -> float:
-    """Mean moment in the foot when all stands still at the last point, N m."""
+def standing_share(found: Tuned) -> float:
+    """Mean moment in the foot when all stands still at the last point, of the peak."""
+    some, system = found.objective.scenarios, found.system
     end = djdyn.get(system, "reference.path.points")[-1]
-    still = djdyn.put(system, {"reference.path.first": end, "reference.path.points":
-                               jnp.stack([end, end])})  # fmt: skip
-    found = []
-    for k in range(len(some)):
-        here = some.put(still, k)
-        y = here.initial_state(q=dict(zip(crane.JOINTS, end, strict=True)))
-        now = here.at(0.0, djdyn.equilibrium(here, y))
-        found.append(float(jnp.linalg.norm(FOOT(now))))
-    return float(np.mean(found))
+    still = [standing(some.put(system, k), end) for k in range(len(some))]
+    moments = [jnp.linalg.norm(FOOT(here.at(0.0, y))) for here, y in still]
+    peak: Any = found.objective.probes.terms["peak"]
+    return float(np.mean(moments) / peak.scale)
+
+
+def postures(study: Study, found: Tuned) -> None:
+    """Margins at rest at each point of the cycle, with the extremes of payloads."""
+    some, path = found.objective.scenarios, crane.moves()
+    masses = np.asarray(some.parameters["payload.mass"])
+    rows = []
+    for i, point in enumerate((path.first, *path.points)):
+        worst = []
+        for system in (found.objective.system, found.system):
+            still = [
+                standing(some.put(system, int(k)), point)
+                for k in (np.argmin(masses), np.argmax(masses))
+            ]
+            margins = [controllers.margins(*x, "pd.u", 1.5 * PERIOD) for x in still]
+            worst.append(min(m.modulus.min() for m in margins))
+        rows.append((f"P{i}", *worst))
+    study.metric(
+        "tune_crane.postures.modulus_margin",
+        min(after for _, _, after in rows),
+        1.0,
+        0.5,
+        note="at the worst point of the cycle, with the lightest and heaviest payload; "
+        "half is what is asked for",
+    )
+    study.report.table(
+        "Modulus margin at the points of the cycle, worst joint and payload",
+        ("point", "before", "after"),
+        rows,
+    )
 
 
 def figures(study: Study, found: Tuned) -> None:

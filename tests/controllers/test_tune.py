@@ -74,6 +74,18 @@ def test_a_limit_is_kept(slide, tmp_path):
     assert np.allclose(djdyn.get(again, "pid.kd"), found.gains["pid.kd"])
 
 
+def test_a_limit_that_cannot_be_kept_is_named(slide):
+    """A force of 4 N cannot come from gains of at least 5 N/m a metre away."""
+    start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
+    stiff = djdyn.put(slide, {"pid.kp": jnp.array([6.0])})
+    with pytest.warns(UserWarning, match=r"limit 'force' is not kept.* in 1 of 1"):
+        tune(
+            stiff, 2.0, free=[FreeParameter("pid.kp", Bounded(5.0, 9.0))],
+            cost=COST, scenarios=start, rounds=2, max_steps=5, saves=51,
+            constraints={"force": c.Limit("pid.u", -4.0, 4.0)}, **HOW,
+        )  # fmt: skip
+
+
 def test_a_tuning_goes_on_where_it_stopped(slide, moved, tmp_path):
     given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
     whole = tune(slide, 4.0, max_steps=6, **given)
