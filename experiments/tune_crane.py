@@ -83,7 +83,7 @@ def run(study: Study) -> None:
         without(study, "tune_crane", found, others)
     with study.stage("other searches"):
         if not study.quick:
-            race(study, "tune_crane", found, budget=600)
+            race(study, "tune_crane", found, budget=800)
 
 
 def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:

@@ -77,7 +77,14 @@ def race(
         f"step is counted as {found.price}; aim 0.1",
     )
     rows = [
-        (k, x.history[-1, 0], x.history[-1, 1], x.cost, mine.simulations_to(x.cost))
+        (
+            k,
+            x.history[-1, 0],
+            x.history[-1, 1],
+            x.cost,
+            x.best_after(mine.history[-1, 1]),
+            mine.simulations_to(x.cost),
+        )
         for k, x in runs.items()
     ]
     study.report.table(
@@ -87,6 +94,7 @@ def race(
             "simulations",
             "seconds",
             "least cost",
+            "in the gradient's time",
             "gradient's simulations to it",
         ),
         rows,
