@@ -1,0 +1,53 @@
+"""BFGS beside SciPy's, in valleys and at kinks."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+import scipy.optimize
+
+from djdyn.quasi_newton import BFGS
+
+
+def rosenbrock(y, _=None):
+    return jnp.sum(100 * (y[1:] - y[:-1] ** 2) ** 2 + (1 - y[:-1]) ** 2)
+
+
+def kinked(y, _=None):
+    """Lewis and Overton's: the valley's floor is a kink, and leads to (1, 1)."""
+    return 8 * jnp.abs(y[0] ** 2 - y[1]) + (1 - y[0]) ** 2
+
+
+def descended(fn, y0, tol=1e-9, max_steps=512):
+    with jax.numpy_dtype_promotion("standard"):  # optimistix mixes types
+        return optx.minimise(fn, BFGS(tol, tol), y0, max_steps=max_steps, throw=False)
+
+
+@pytest.mark.parametrize("start", [(-1.2, 1.0), (0.2, -0.2, 1.0, 0.9)])
+def test_a_valley_takes_about_as_many_gradients_as_scipy_needs(start):
+    y0 = jnp.array(start)
+    unit = jnp.linalg.norm(jax.grad(rosenbrock)(y0)) / 0.3  # a sensible first step
+    fn = lambda y, _=None: rosenbrock(y) / unit
+    found, slope = descended(fn, y0), jax.jit(jax.grad(fn))
+    known = scipy.optimize.minimize(jax.jit(fn), y0, jac=slope, method="BFGS", tol=1e-9)
+    assert jnp.allclose(found.value, 1.0, atol=1e-6) and np.allclose(known.x, 1.0)
+    assert found.stats["num_steps"] < 1.5 * known.nfev
+
+
+def test_the_least_value_lies_at_a_kink():
+    found = descended(kinked, jnp.array([-0.8, 0.2]), max_steps=300)
+    assert kinked(found.value) < 1e-6
+    assert jnp.allclose(found.value, 1.0, atol=1e-3)
+
+
+def test_a_least_value_is_told_at_once():
+    found = descended(rosenbrock, jnp.ones(3))
+    assert found.stats["num_steps"] <= 2 and jnp.array_equal(found.value, jnp.ones(3))
+
+
+def test_a_cost_that_is_hopeless_ahead_is_turned_back_from():
+    """Beyond one the cost is a constant without slope, as where all runs diverge."""
+    cliff = lambda y, _: jnp.where(y[0] < 1, jnp.cosh(3 * (y[0] - 0.9)), 1e8)
+    found = descended(cliff, jnp.array([-1.0]))
+    assert jnp.allclose(found.value, 0.9, atol=1e-4)
