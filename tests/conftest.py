@@ -21,7 +21,8 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
-jax.config.update("jax_compilation_cache_dir", os.path.join(os.getcwd(), ".jax_cache"))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
+jax.config.update("jax_compilation_cache_dir", str(CACHE))  # for all checkouts
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
