@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
+from tqdm import tqdm
 
 from .tuned import Tuned, cost_of
 
@@ -40,8 +41,9 @@ class Search:
 class _Counted:
     """A cost that remembers the best it saw, and stops when its budget is spent."""
 
-    def __init__(self, cost: Cost, budget: int, n: int):
+    def __init__(self, cost: Cost, budget: int, n: int, bar: tqdm):
         self.cost, self.budget, self.began = cost, budget, time.perf_counter()
+        self.bar = bar
         self.best, self.least = np.zeros(n), np.inf
         self.rows: list[tuple[int, float, float]] = []
 
@@ -54,6 +56,8 @@ class _Counted:
             self.best, self.least = np.array(x), value
         took = time.perf_counter() - self.began
         self.rows.append((len(self.rows) + 1, took, self.least))
+        self.bar.set_postfix(cost=f"{self.least:.6g}", refresh=False)
+        self.bar.update()
         return value
 
 
@@ -97,15 +101,18 @@ def search(
     budget: int,
     spread: float = 0.4,
     seed: int = 0,
+    progress: bool = True,
 ) -> Search:
     """The least of a cost of `n` numbers about zero, by so many simulations."""
     if method not in RIVALS:
         raise ValueError(f"method is {', '.join(RIVALS)}, not {method!r}")
-    counted = _Counted(cost, budget, n)
-    try:
-        RIVALS[method](counted, n, spread, seed)
-    except StopIteration:
-        pass
+    shown = None if progress else True
+    with tqdm(total=budget, desc=method, disable=shown, leave=False) as bar:
+        counted = _Counted(cost, budget, n, bar)
+        try:
+            RIVALS[method](counted, n, spread, seed)
+        except StopIteration:
+            pass
     return Search(counted.best, np.array(counted.rows))
 
 
@@ -116,6 +123,7 @@ def compare(
     methods: Sequence[str] = tuple(RIVALS),
     spread: float = 0.4,
     seed: int = 0,
+    progress: bool = True,
 ) -> dict[str, Search]:
     """A tuning beside other searches, each from the same start on the same cost.
 
@@ -132,6 +140,7 @@ def compare(
     found = {"gradient": Search((np.asarray(tuned.x) - x0) / unit, rows)}
     for method in methods:
         found[method] = search(
-            method, cost, len(x0), budget=budget, spread=spread, seed=seed
-        )
+            method, cost, len(x0), budget=budget, spread=spread, seed=seed,
+            progress=progress,
+        )  # fmt: skip
     return found
