@@ -39,7 +39,8 @@ START = {
     "winch.acceleration": 3.0,
     "winch.deceleration": 3.0,
 }
-ROUND = {"pid.width": 0.02, "winch.width": 0.05}  # corners, of no more than 2 %
+# m/s, m/s2: sharp corners give a search a rough cost where limits are met.
+ROUND = {"pid.width": 0.02, "winch.width": 0.05}
 FREE = [FreeParameter(path, Positive()) for path in START]
 DECK = "deck.joint.motion.height"
 
@@ -65,11 +66,11 @@ def strain(now: Instant) -> Array:
 
 COST = {  # over the largest that one would accept
     "tension": MeanSquare(error, 20.0),  # N, a hundredth of the load
-    "jerk": Roughness(error, 100.0),  # N/s; waves alone excite no mode, slams do
+    "tension rate": Roughness(error, 100.0),  # N/s; or a loop that rings costs little
     "rate": MeanSquare(Number("pid.limit"), 3.0),  # m/s
     "acceleration": MeanSquare(Number("winch.acceleration"), 3.0),  # m/s2
     "deceleration": MeanSquare(Number("winch.deceleration"), 3.0),
-    "strain": MeanSquare(strain, 0.05),
+    "strain": MeanSquare(strain, 0.1),
 }
 
 
@@ -98,7 +99,7 @@ def conditions(
     turns, push = jax.random.split(jax.random.key(first))
     phases = (count, *djdyn.get(system, "noise.phase").shape)
     lanes["noise.phase"] = 2 * np.pi * jax.random.uniform(turns, phases)
-    sizes = HARDEST * jax.random.uniform(push, count, minval=-1.0)
+    sizes = HARDEST * jax.random.uniform(push, (count,), minval=-1.0)
     lanes["push.wrench.points"] = jnp.zeros((count, 2, 6)).at[:, 0, 5].set(sizes)
     return Scenarios(lanes, y0)
 

@@ -45,10 +45,10 @@ def run(study: Study) -> None:
         "2 N of noise, and its commands come a sample late. The cost is a sum of mean "
         "squares over what one would accept: an error of the tension of 20 N, a rate "
         "of change of 100 N/s, limits of the drive of 3 m/s and 3 m/s2, and a "
-        "twentieth beyond four fifths of them. It starts from a PI controller by "
+        "tenth beyond four fifths of them. It starts from a PI controller by "
         "Skogestad's rule."
     )
-    steps = 5 if study.quick else 12
+    steps = 5 if study.quick else 20
     found = tune(system, (train, others), steps, study.out / "tuning")
     keep(study, found)
     judged(study, found, others)
@@ -94,9 +94,8 @@ def calm(system: djdyn.System, ready: djdyn.State) -> djdyn.System:
 def at_rest(study: Study, found: Tuned, ready: djdyn.State) -> None:
     """Margins and poles under a deck that does not move."""
     before, after = (calm(s, ready) for s in (found.objective.system, found.system))
-    edges = [
-        controllers.margins(s, ready, "pid.u", 1.5 * PERIOD) for s in (before, after)
-    ]
+    of = lambda s: controllers.margins(s, ready, "pid.u", 1.5 * PERIOD)
+    edges = of(before), of(after)
     margin_table(study, "winch.tuned", dataclasses.replace(found, margins=edges))
     growth(study, after, ready)
 
