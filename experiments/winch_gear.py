@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array
 
 import djdyn
-from controllers import Reference, Winch, WinchPID
+from controllers import Reference, Winch, WinchPID, multisine
 from djdyn.cable import Cable, PinnedEnd, Rope
 from djdyn.parts import ExternalWrench
 from djdyn.timefunctions import Harmonic, HarmonicSum, Heave
@@ -35,6 +35,7 @@ def build(
     push: tuple[float, float] = (0.0, 0.0),
     damping: float = 1e3,
     elements: int = 3,
+    noise: float | None = None,
     winch: dict[str, Any] | None = None,
 ) -> djdyn.System:
     """A payload under a deck, on a line that a winch on the deck pays out.
@@ -44,6 +45,7 @@ def build(
     - `mode`: what `order`, a function of time, is: a `"tension"` (N) or a `"velocity"`.
     - `push`: mean and amplitude of an upward force on the payload, N.
     - `damping`: of the line, N s.
+    - `noise`: rms of the measured tension's, N.
     - `winch`: numbers of the drive that differ from its defaults.
     """
     none = np.zeros(COMPONENTS)
@@ -62,7 +64,11 @@ def build(
         "order": Reference(order),
     }
     if mode == "tension":
-        parts["pid"] = WinchPID("line.head_tension", "order.value", **SAMPLE)
+        measured = "line.head_tension"
+        if noise is not None:
+            parts["noise"] = multisine(measured, deviation=noise)
+            measured = "noise.value"
+        parts["pid"] = WinchPID(measured, "order.value", **SAMPLE)
     command = "pid.u" if mode == "tension" else "order.value"
     parts["winch"] = Winch(command, **(winch or {}))
     return djdyn.System(djdyn.Mechanism(bodies), parts)

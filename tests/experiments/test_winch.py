@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import controllers
 import djdyn
-from experiments import winch, winch_loop, winch_seas
+from experiments import winch, winch_gear, winch_loop, winch_seas, winch_tune
 from experiments.study import Study
 
 
@@ -25,12 +26,34 @@ def test_seas_differ_and_have_the_energy_of_their_heights():
 
 
 def test_what_is_tuned_goes_by_path():
-    system = winch.build()
+    system = winch_seas.rig()
     known = [float(djdyn.get(system, f.path)) for f in winch_seas.FREE]
-    start = np.array([*winch_seas.START.values()])
-    assert np.allclose(known[:3], 10 * start[:3] * [1, 0.1, 1])
+    assert np.allclose(known, [*winch_seas.START.values()])
     with pytest.raises(ValueError, match="no parameter"):
         djdyn.get(winch.build("velocity", order=1.0), "pid.kp")
+
+
+def test_each_sea_has_a_slam_and_noise_of_its_own():
+    system = winch_seas.rig()
+    ready = system.initial_state(q={"load": -winch_loop.LENGTH})
+    some, others = (
+        winch_seas.conditions(system, ready, k, 4).parameters for k in (0, 1000)
+    )
+    for path in ("noise.phase", "push.wrench.points"):
+        drawn = np.concatenate([some[path], others[path]])
+        assert len(np.unique(drawn[drawn != 0])) == np.sum(drawn != 0)
+    pushes = np.asarray(some["push.wrench.points"])
+    assert np.all(np.abs(pushes) <= winch_seas.HARDEST)
+    assert np.all(pushes[:, 1] == 0)
+
+
+def test_the_loop_to_begin_with_has_margins_with_its_delay():
+    system = winch_seas.rig()
+    ready = winch_gear.rest(system)
+    still = winch_tune.calm(system, ready)
+    found = controllers.margins(still, ready, "pid.u", 1.5 * winch_seas.PERIOD)
+    assert found.modulus.min() > 0.5
+    assert found.phase.min() > 45
 
 
 def test_by_hand_a_winch_that_holds_tension_lets_its_line_run():
