@@ -153,7 +153,7 @@ def run(study: Study) -> None:
         without(study, "tune_boom", found, others)
     with study.stage("other searches"):
         if not study.quick:
-            race(study, "tune_boom", found, budget=1000)
+            race(study, "tune_boom", found, 1000, ("CMA-ES", "Nelder-Mead"))
 
 
 def judged(study: Study, found: Tuned, others: Scenarios) -> None:

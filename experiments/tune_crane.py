@@ -83,7 +83,7 @@ def run(study: Study) -> None:
         without(study, "tune_crane", found, others)
     with study.stage("other searches"):
         if not study.quick:
-            race(study, "tune_crane", found, budget=800)
+            race(study, "tune_crane", found, 800, ("CMA-ES", "Nelder-Mead"))
 
 
 def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:
