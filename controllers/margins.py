@@ -49,9 +49,9 @@ def margins(
 
     One entry of the signal, or of several in alphabetical order, is opened at a time;
     the others stay closed. About a state in motion they are those of the loop frozen
-    there, which tell of what is fast beside the motion. `delay`, s, is what the loop has
-    besides: half a period where samples are held, and one more where commands are a
-    sample late.
+    there, which tell of what is fast beside the motion. `delay`, s, is what the loop
+    has besides: half a period where samples are held, and one more where commands are
+    a sample late.
     """
     import control  # takes long, and few need it
 

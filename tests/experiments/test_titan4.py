@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import djdyn
-from experiments import titan4_conditions, titan4_model as titan, titan4_tune
+from controllers.tuned import cost_of
+from djdyn import FreeParameter, Positive
+from experiments import (
+    titan4_conditions,
+    titan4_loop,
+    titan4_model as titan,
+    titan4_tune,
+)
 from experiments.__main__ import main
 from experiments.titan4_sticks import STOP, sticks
 
@@ -56,6 +63,22 @@ def test_the_source_has_nothing_where_the_tuning_begins_with_a_little():
         given, begun = djdyn.get(source, path), djdyn.get(system, path)
         assert jnp.any(given == 0) and jnp.all(begun > 0)
         assert jnp.array_equal(begun[given > 0], given[given > 0])
+
+
+@pytest.mark.slow
+def test_a_short_tuning_lowers_the_cost_along_its_exact_slope():
+    """Two gains as the sticks begin to move, in the loop as built."""
+    source = titan4_loop.instrumented(titan4_conditions.machine())
+    some, positive = titan4_loop.noisy(source, 0, 2), Positive()
+    free = tuple(FreeParameter(f"control.{k}", positive) for k in ("kp[1]", "kd[1]"))
+    short = {"span": 0.7, "saves": 71, "steps": 2, "progress": False}
+    found = titan4_tune.tuned(source, some, free=free, **short)
+    before, after = found.figures()["tuned on"]["cost"]
+    assert after < before
+    x, along = found.objective.x0, jnp.array([0.6, 0.8])
+    f = lambda h: cost_of(found.objective, x + h * along)
+    slope = found.objective.slope(x)[1] @ along
+    assert jnp.allclose(slope, (f(1e-4) - f(-1e-4)) / 2e-4, rtol=1e-5)
 
 
 @pytest.mark.slow
