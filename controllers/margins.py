@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Sequence
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Complex
+from jaxtyping import Array, Bool, Complex, Float
 
 from djdyn import State, System
 
@@ -75,14 +76,31 @@ def _open_loops(
 ) -> list[Complex[np.ndarray, " f"]]:
     """Responses of the loop opened at each entry of signals, the others closed."""
     t = jnp.zeros((), y.v.dtype)
-    now = system.at(t, y).signals
     # A signal that is given is read in place of what its part sends: an open loop.
-    given = {name: signal_of(now, name) for name in signals}
+    given = _sent(system, y, t, signals)
     (A, B), (C, D) = matrices(system, y, given, t, signals)
     A, B, C, D = (np.asarray(x) for x in (A, B, C, D))
+    on = _reached(A, B)
+    A, B, C = A[on][:, on], B[on], C[:, on]
     s = 1j * FREQUENCIES[:, None, None] * np.eye(len(A)) - A
     G = C @ np.linalg.solve(s, np.broadcast_to(B, (len(s), *B.shape))) + D
     return [-_closed(G, i) for i in range(len(D))]
+
+
+@eqx.filter_jit
+def _sent(system: System, y: State, t: Array, signals: tuple[str, ...]) -> dict:
+    now = system.at(t, y).signals
+    return {name: signal_of(now, name) for name in signals}
+
+
+def _reached(
+    A: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n m"]
+) -> Bool[np.ndarray, " n"]:
+    """States that inputs move; others, such as those of references, are in no loop."""
+    on = np.any(B != 0, 1)
+    for _ in A:
+        on |= np.any(A[:, on] != 0, 1)
+    return on
 
 
 def _closed(G: Complex[np.ndarray, "f m m"], i: int) -> Complex[np.ndarray, " f"]:

@@ -118,7 +118,8 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
     A shut valve has no gain, so at rest there is no loop to look at.
     """
     growth, worst = {}, {}
-    for name, run in runs.items():
+    for name in ("source", "tuned"):
+        run = runs[name]
         at = int(np.argmin(np.abs(np.asarray(run.t) - ALL_MOVE)))
         poles, found = [], []
         for k in range(COUNT):
