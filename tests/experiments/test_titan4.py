@@ -2,14 +2,13 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import djdyn
-from controllers.tuned import cost_of
-from djdyn import FreeParameter, Positive
 from experiments import (
     titan4_conditions,
     titan4_loop,
@@ -65,20 +64,20 @@ def test_the_source_has_nothing_where_the_tuning_begins_with_a_little():
         assert jnp.array_equal(begun[given > 0], given[given > 0])
 
 
-@pytest.mark.slow
-def test_a_short_tuning_lowers_the_cost_along_its_exact_slope():
-    """Two gains as the sticks begin to move, in the loop as built."""
-    source = titan4_loop.instrumented(titan4_conditions.machine())
-    some, positive = titan4_loop.noisy(source, 0, 2), Positive()
-    free = tuple(FreeParameter(f"control.{k}", positive) for k in ("kp[1]", "kd[1]"))
-    short = {"span": 0.7, "saves": 71, "steps": 2, "progress": False}
-    found = titan4_tune.tuned(source, some, free=free, **short)
-    before, after = found.figures()["tuned on"]["cost"]
-    assert after < before
-    x, along = found.objective.x0, jnp.array([0.6, 0.8])
-    f = lambda h: cost_of(found.objective, x + h * along)
-    slope = found.objective.slope(x)[1] @ along
-    assert jnp.allclose(slope, (f(1e-4) - f(-1e-4)) / 2e-4, rtol=1e-5)
+def test_sensors_add_their_noise_and_nothing_else():
+    bare = titan4_conditions.machine()
+    built = titan4_loop.instrumented(bare)
+    quiet = {f"gauge{x}.deviation": 0.0 for x in titan4_loop.SIDES}
+    quiet["noise.deviation"] = jnp.zeros(())
+    t, v = jnp.array(0.3), 0.1 * jnp.arange(1.0, 7.0)
+
+    @eqx.filter_jit
+    def areas(system: djdyn.System) -> jax.Array:
+        return system.at(t, system.initial_state(v=v)).signals["control.u"]
+
+    known, silent = areas(bare), areas(djdyn.put(built, quiet))
+    assert jnp.allclose(silent, known, rtol=1e-12)
+    assert jnp.all(jnp.abs(areas(built) - known) > 1e-12)
 
 
 @pytest.mark.slow
