@@ -17,7 +17,7 @@ from .titan4_loop import COST, HOW, SAVES, SPAN, instrumented, noisy
 from .tuning import gain_table, keep, race
 
 
-COUNT, STEPS, BUDGET = 8, 40, 600
+COUNT, STEPS, BUDGET = 8, 40, 1000
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(

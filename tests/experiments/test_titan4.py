@@ -68,7 +68,7 @@ def test_sensors_add_their_noise_and_nothing_else():
     bare = titan4_conditions.machine()
     built = titan4_loop.instrumented(bare)
     quiet = {f"gauge{x}.deviation": 0.0 for x in titan4_loop.SIDES}
-    quiet["noise.deviation"] = jnp.zeros(())
+    quiet["noise.deviation"] = 0.0
     t, v = jnp.array(0.3), 0.1 * jnp.arange(1.0, 7.0)
 
     @eqx.filter_jit
