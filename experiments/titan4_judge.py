@@ -71,7 +71,7 @@ def costs(study: Study, runs: Runs, smooth: Runs) -> None:
             study.metric(
                 f"titan4.{where}.{name}_ratio",
                 found["tuned"][name] / found["source"][name],
-                *((0.0, 0.6) if name == "cost" else ()),
+                *((0.0, 0.5) if name == "cost" else ()),
                 note=f"to the source's gains, on conditions not tuned on; {note}",
             )
     study.metric(

@@ -58,8 +58,7 @@ def run(study: Study) -> None:
     study.report.text(
         "Thirty gains and bandwidths are tuned in the loop as built: samples of 1 ms, "
         "commands a sample late, noise of 5e-5 rad and 0.1 bar. There the source's "
-        "gains, which damp little or nothing, ring; so they are judged in a continuous "
-        "loop too."
+        "gains ring, so they are judged in a continuous loop too."
     )
     source = instrumented(study.customise(machine()))
     found = tuned(source, noisy(source, 0, COUNT), save=study.out / "tuning")
