@@ -1,9 +1,12 @@
 """How far a loop is from its edge: margins of gain and phase, where it is opened."""
 
 import dataclasses
+from collections.abc import Sequence
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Complex, Float
 
 from djdyn import State, System
 
@@ -40,17 +43,22 @@ class Margins:
         return "\n".join(said)
 
 
-def margins(system: System, y: State, signal: str, delay: float = 0.0) -> Margins:
+def margins(
+    system: System, y: State, signal: str | Sequence[str], delay: float = 0.0
+) -> Margins:
     """Margins about a state of rest, the loop opened at a signal such as `"pid.u"`.
 
-    One entry of the signal is opened at a time; the others stay closed. `delay`, s, is
-    what the loop has besides: half a period where samples are held, and one more where
-    commands are a sample late.
+    One entry of the signal, or of several in alphabetical order, is opened at a time;
+    the others stay closed. About a state in motion they are those of the loop frozen
+    there, which tell of what is fast beside the motion. `delay`, s, is what the loop
+    has besides: half a period where samples are held, and one more where commands are
+    a sample late.
     """
     import control  # takes long, and few need it
 
     found = []
-    for prompt in _open_loops(system, y, signal):
+    signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
+    for prompt in _open_loops(system, y, signals):
         L = prompt * np.exp(-1j * FREQUENCIES * delay)
         data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
         gains, phases, _, _, at, _ = control.stability_margins(data, returnall=True)
@@ -63,23 +71,40 @@ def margins(system: System, y: State, signal: str, delay: float = 0.0) -> Margin
     return Margins(*np.array(found).T)
 
 
-def _open_loops(system: System, y: State, signal: str) -> list[np.ndarray]:
-    """Responses of the loop opened at each entry of a signal, the others closed."""
+def _open_loops(
+    system: System, y: State, signals: tuple[str, ...]
+) -> list[Complex[np.ndarray, " f"]]:
+    """Responses of the loop opened at each entry of signals, the others closed."""
     t = jnp.zeros((), y.v.dtype)
     # A signal that is given is read in place of what its part sends: an open loop.
-    given = {signal: signal_of(system.at(t, y).signals, signal)}
-    (A, B), (C, D) = matrices(system, y, given, t, (signal,))
+    given = _sent(system, y, t, signals)
+    (A, B), (C, D) = matrices(system, y, given, t, signals)
     A, B, C, D = (np.asarray(x) for x in (A, B, C, D))
-    return [-_response(A, B, C, D, i) for i in range(len(D))]
+    on = _reached(A, B)
+    A, B, C = A[on][:, on], B[on], C[:, on]
+    s = 1j * FREQUENCIES[:, None, None] * np.eye(len(A)) - A
+    G = C @ np.linalg.solve(s, np.broadcast_to(B, (len(s), *B.shape))) + D
+    return [-_closed(G, i) for i in range(len(D))]
 
 
-def _response(A, B, C, D, i: int) -> np.ndarray:
-    """From entry `i` of a signal to itself."""
-    others = np.arange(len(D)) != i
-    # u = (1 - D)^-1 (C x + D_i u_i) of the others
-    loop = np.linalg.inv(np.eye(len(D) - 1) - D[others][:, others])
-    from_x, from_u = loop @ C[others], loop @ D[others, i]
-    a, b = A + B[:, others] @ from_x, B[:, i] + B[:, others] @ from_u
-    c, d = C[i] + D[i, others] @ from_x, D[i, i] + D[i, others] @ from_u
-    s = 1j * FREQUENCIES[:, None, None] * np.eye(len(a)) - a
-    return np.linalg.solve(s, b[:, None])[..., 0] @ c + d
+@eqx.filter_jit
+def _sent(system: System, y: State, t: Array, signals: tuple[str, ...]) -> dict:
+    now = system.at(t, y).signals
+    return {name: signal_of(now, name) for name in signals}
+
+
+def _reached(
+    A: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n m"]
+) -> Bool[np.ndarray, " n"]:
+    """States that inputs move; others, such as those of references, are in no loop."""
+    on = np.any(B != 0, 1)
+    for _ in A:
+        on |= np.any(A[:, on] != 0, 1)
+    return on
+
+
+def _closed(G: Complex[np.ndarray, "f m m"], i: int) -> Complex[np.ndarray, " f"]:
+    """From entry `i` to itself, u = G u closed in the others."""
+    o = np.arange(G.shape[1]) != i
+    back = np.linalg.solve(np.eye(o.sum()) - G[:, o][:, :, o], G[:, o, i, None])
+    return G[:, i, i] + (G[:, None, i, o] @ back)[:, 0, 0]

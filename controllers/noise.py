@@ -18,7 +18,8 @@ class Noisy(AbstractSignalPart):
     """A signal, and its rate, with noise of many tones; outputs `value` and `rate`.
 
     For a measurement, or for a target: an error formed with a noisy target is as noisy
-    as one formed with a noisy measurement.
+    as one formed with a noisy measurement. Signals named in `others`, such as the
+    target's acceleration, are passed on as they are, under the last of their names.
     """
 
     signal: str = eqx.field(static=True)
@@ -26,6 +27,7 @@ class Noisy(AbstractSignalPart):
     deviation: Float[Array, "*#n"] = eqx.field(converter=si("", at_least=0.0))
     frequency: Float[Array, " k"] = eqx.field(converter=si("rad/s"))
     phase: Float[Array, "k n"] = eqx.field(converter=si("rad"))
+    others: tuple[str, ...] = eqx.field(static=True, default=())
 
     def initial_state(self) -> dict:
         return {}
@@ -39,7 +41,9 @@ class Noisy(AbstractSignalPart):
         value = signals[self.signal] + size * jnp.sum(jnp.cos(angle), 0)
         known = signals[self.rate] if self.rate else 0.0
         swing = -jnp.sum(self.frequency[:, None] * jnp.sin(angle), 0)
-        return Response(state, outputs={"value": value, "rate": known + size * swing})
+        passed = {name.rpartition(".")[2]: signals[name] for name in self.others}
+        noisy = {"value": value, "rate": known + size * swing}
+        return Response(state, outputs=noisy | passed)
 
 
 def multisine(
@@ -49,13 +53,15 @@ def multisine(
     size: int = 1,
     deviation: float,
     bandwidth: float = 50.0,
+    tones: int = TONES,
     seed: int = 0,
+    others: tuple[str, ...] = (),
 ) -> Noisy:
-    """Noise of random phases up to `bandwidth`, Hz, on each of `size` entries.
+    """Noise of `tones` of random phases to `bandwidth`, Hz, on each of `size` entries.
 
     (Pintelon and Schoukens, *System Identification: A Frequency Domain Approach*, 2012,
     chapter 2.)
     """
-    tones = 2 * jnp.pi * bandwidth * (jnp.arange(0.5, TONES) / TONES)
-    phase = 2 * jnp.pi * jax.random.uniform(jax.random.key(seed), (TONES, size))
-    return Noisy(signal, rate, deviation, tones, phase)
+    frequency = 2 * jnp.pi * bandwidth * (jnp.arange(0.5, tones) / tones)
+    phase = 2 * jnp.pi * jax.random.uniform(jax.random.key(seed), (tones, size))
+    return Noisy(signal, rate, deviation, frequency, phase, others)

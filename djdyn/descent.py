@@ -109,6 +109,12 @@ def _(primals, tangents):
     return r, J @ dy
 
 
+@eqx.filter_jit
+def _slope(problem: AbstractProblem, x: Flat) -> tuple[Array, Flat]:
+    """Traced once, for units and for all steps."""
+    return problem.slope(x)
+
+
 @eqx.filter_custom_jvp
 def cost_in_units(y: Flat, problem: AbstractProblem, units: Units) -> Array:
     f = problem.cost(y * units.x) / units.r**2
@@ -118,7 +124,7 @@ def cost_in_units(y: Flat, problem: AbstractProblem, units: Units) -> Array:
 @cost_in_units.def_jvp
 def _(primals, tangents):
     (y, problem, units), (dy, _, _) = primals, tangents
-    f, g = problem.slope(y * units.x)
+    f, g = _slope(problem, y * units.x)
     f, g = _safe(f / units.r**2, g * units.x / units.r**2)
     return f, g @ dy
 
@@ -156,11 +162,6 @@ def _opened(solver: Any, y: Flat, args: tuple) -> tuple[Callable, Any, Any]:
     return fn, *eqx.partition(state, eqx.is_array)
 
 
-@eqx.filter_jit
-def _gradient(problem: AbstractProblem, x: Flat) -> Flat:
-    return problem.slope(x)[1]
-
-
 def _units(
     solver: Any, problem: AbstractProblem, x: Flat, J: Float[Array, "n k"] | None
 ) -> Units:
@@ -168,7 +169,7 @@ def _units(
     if J is not None:
         size = DAMPING * jnp.sqrt(jnp.max(jnp.sum((J * scale[None]) ** 2, 0)))
     else:
-        g = _gradient(problem, x)
+        _, g = _slope(problem, x)
         size = jnp.sqrt(jnp.sqrt(jnp.sum((g * scale) ** 2)) / REACH)
     return Units(scale, jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0))
 

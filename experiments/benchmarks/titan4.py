@@ -1,7 +1,7 @@
 """The Titan 4 in a batch of conditions: steps, and gradients to its gains.
 
 Loads, oils and frictions differ from lane to lane; the gradient is that of the cost of
-its tuning, to thirty gains.
+its tuning, to thirty gains, in a continuous loop.
 """
 
 import time
@@ -16,14 +16,18 @@ from jaxtyping import Array
 from controllers.objective import Objective
 from controllers.tuned import cost_of
 
-from .. import titan4_realtime as realtime, titan4_tune as tune
+from .. import titan4_realtime as realtime
 from ..study import Study
 from ..titan4_conditions import machine, scenarios
+from ..titan4_loop import COST, SPAN, STICKS
+from ..titan4_tune import FREE, begun
 
 
 TITLE = "Titan 4: batches of conditions"
 STAGES = 2
 OPTIONS = {"rounds": 3, "batch": 256}
+SAVES, STEP = 151, 5e-3  # s
+HOW = {"solver": "rk4", "dt": STEP, "inputs": STICKS}
 
 
 def fastest(call: Callable[[], Any], rounds: int) -> float:
@@ -46,17 +50,17 @@ def run(study: Study) -> None:
     rounds, batch = int(study.options["rounds"]), int(study.options["batch"])
     batch = min(batch, 32) if study.quick else batch
     with study.stage(f"batch of {batch}"):
-        system = tune.begun(machine())
+        system = begun(machine())
         objective = Objective(
-            system, tune.SPAN, tune.FREE, tune.COST, scenarios(system, 0, batch), {},
-            tune.SAVES, "mean", "penalise", 1.0, tune.HOW,
+            system, SPAN, FREE, COST, scenarios(system, 0, batch), {},
+            SAVES, "mean", "penalise", 1.0, HOW,
         )  # fmt: skip
         forward = fastest(lambda: cost_of(objective, objective.x0), rounds)
         both = fastest(lambda: slope_of(objective), rounds)
-        steps = batch * round(tune.SPAN / tune.HOW["dt"])
+        steps = batch * round(SPAN / STEP)
         name = f"titan4.speed.batch{batch}"
         study.metric(f"{name}.rate", steps / forward, unit="steps/s", note="rk4, 5 ms")
-        study.metric(f"{name}.realtime", batch * tune.SPAN / forward)
+        study.metric(f"{name}.realtime", batch * SPAN / forward)
         study.metric(
             f"{name}.gradient_ratio",
             both / forward,

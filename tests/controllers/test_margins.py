@@ -92,3 +92,18 @@ def test_inputs_are_named_as_their_columns_stand():
     assert plant.inputs == ("another", "target")
     assert np.allclose(plant.B[:, 0], 0.0)
     assert np.allclose(plant.B[2:4, 1:], np.diag([KP / MASS, KP / (3 * MASS)]))
+
+
+def test_loops_of_several_signals_are_opened_like_those_of_one():
+    whole = slides(True)
+    one = jnp.ones(1)
+    parts = {"spring": whole.parts["spring"]}
+    for name in ("first", "second"):
+        parts[f"pid_{name}"] = JointPID((name,), "another", KP * one, KD * one)
+        parts[f"motor_{name}"] = JointActuator((name,), f"pid_{name}.u")
+    apart = djdyn.System(whole.mechanism, parts, {"another": [0.0]})
+    known = margins(whole, whole.initial_state(), "pid.u", delay=0.05)
+    both = ("pid_first.u", "pid_second.u")
+    found = margins(apart, apart.initial_state(), both, delay=0.05)
+    for name in ("gain", "phase", "modulus", "delay"):
+        assert np.allclose(getattr(found, name), getattr(known, name), rtol=1e-9)

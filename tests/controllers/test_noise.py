@@ -12,7 +12,9 @@ def test_noise_has_its_deviation_and_its_rate():
     body = djdyn.Body("slide", "world", djdyn.Prismatic((1, 0, 0)), 2.0)
     parts = {
         "path": Reference(jnp.array([0.3])),
-        "seen": multisine("path.value", "path.rate", deviation=2e-3),
+        "seen": multisine(
+            "path.value", "path.rate", deviation=2e-3, others=("slide.v",)
+        ),
         "alone": multisine("slide.q", deviation=0.0),
     }
     system = djdyn.System(djdyn.Mechanism((body,)), parts)
@@ -26,3 +28,4 @@ def test_noise_has_its_deviation_and_its_rate():
     rate = signals(1.0)["seen.rate"][0]
     assert np.isclose(rate, (at(1.0 + h) - at(1.0 - h)) / (2 * h), rtol=1e-5)
     assert signals(0.7)["alone.value"][0] == 0.1
+    assert signals(0.7)["seen.v"] == signals(0.7)["slide.v"]

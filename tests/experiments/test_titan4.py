@@ -2,13 +2,19 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import djdyn
-from experiments import titan4_conditions, titan4_model as titan, titan4_tune
+from experiments import (
+    titan4_conditions,
+    titan4_loop,
+    titan4_model as titan,
+    titan4_tune,
+)
 from experiments.__main__ import main
 from experiments.titan4_sticks import STOP, sticks
 
@@ -56,6 +62,22 @@ def test_the_source_has_nothing_where_the_tuning_begins_with_a_little():
         given, begun = djdyn.get(source, path), djdyn.get(system, path)
         assert jnp.any(given == 0) and jnp.all(begun > 0)
         assert jnp.array_equal(begun[given > 0], given[given > 0])
+
+
+def test_sensors_add_their_noise_and_nothing_else():
+    bare = titan4_conditions.machine()
+    built = titan4_loop.instrumented(bare)
+    quiet = {f"gauge{x}.deviation": 0.0 for x in titan4_loop.SIDES}
+    quiet["noise.deviation"] = 0.0
+    t, v = jnp.array(0.3), 0.1 * jnp.arange(1.0, 7.0)
+
+    @eqx.filter_jit
+    def areas(system: djdyn.System) -> jax.Array:
+        return system.at(t, system.initial_state(v=v)).signals["control.u"]
+
+    known, silent = areas(bare), areas(djdyn.put(built, quiet))
+    assert jnp.allclose(silent, known, rtol=1e-12)
+    assert jnp.all(jnp.abs(areas(built) - known) > 1e-12)
 
 
 @pytest.mark.slow
