@@ -35,6 +35,7 @@ from .kinematics import (
 )
 from .mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
 from .parameters import (
+    Between as Between,
     Bounded as Bounded,
     Direction as Direction,
     FreeParameter as FreeParameter,

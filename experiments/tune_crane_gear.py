@@ -19,7 +19,7 @@ from controllers import (
     Scenarios,
     multisine,
 )
-from djdyn import Bounded, FreeParameter, dynamics
+from djdyn import Between, FreeParameter, dynamics
 from djdyn.parts import JointSpring
 from djdyn.spatial import translation
 from djdyn.system import Instant
@@ -82,8 +82,8 @@ def free() -> list[FreeParameter]:
         "end": (end - SHORTER, np.array([*pauses, SPAN - 1.0])),
     }
     at = "reference.path."
-    times = [FreeParameter(at + k, Bounded(*x)) for k, x in limits.items()]
-    within = lambda x: Bounded(0.1 * x * np.ones(3), 2.0 * x * np.ones(3))
+    times = [FreeParameter(at + k, Between(*x)) for k, x in limits.items()]
+    within = lambda x: Between(0.1 * x * np.ones(3), 2.0 * x * np.ones(3))
     gains = {"pd.kp": crane.KP, "pd.kd": crane.KD}
     return [*(FreeParameter(k, within(x)) for k, x in gains.items()), *times]
 

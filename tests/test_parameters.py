@@ -73,6 +73,7 @@ def test_wrong_paths_are_said(system, path, value, said):
 TRANSFORMS = {
     "king.mass": djdyn.Positive(),
     "pd.kd": djdyn.Bounded(1e3, 1e5),
+    "pd.kp": djdyn.Between(1e3, 5e5),
     "king.I_BC": djdyn.PositiveDefinite(),
     "gravity_W[2]": Unbounded(),
     "king.joint.axis": djdyn.Direction(),
