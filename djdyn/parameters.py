@@ -247,7 +247,7 @@ class Bounded(AbstractTransform):
 
 
 class Between(AbstractTransform):
-    """A number from `low` to `high`, both included, by the sine.
+    """A number from `low` to `high` that may reach both but starts within, by the sine.
 
     For gains that may well be best at a bound. By the logistic function of `Bounded` a
     bound is infinitely far, and a step that goes too near it is not taken back; here it
@@ -262,7 +262,8 @@ class Between(AbstractTransform):
         return self.low + (self.high - self.low) * (1 + jnp.sin(theta)) / 2
 
     def outside(self, value: Array) -> Array:
-        return jnp.arcsin(2 * (value - self.low) / (self.high - self.low) - 1)
+        x = 2 * (value - self.low) / (self.high - self.low) - 1
+        return jnp.where(jnp.abs(x) < 1, jnp.arcsin(x), jnp.nan)  # no slope at the ends
 
 
 class PositiveDefinite(AbstractTransform):

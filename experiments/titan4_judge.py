@@ -10,8 +10,18 @@ from controllers.tuned import NEUTRAL
 
 from . import titan4_model as titan
 from .study import Study
-from .titan4_conditions import machine, scenarios
-from .titan4_loop import COST, HOW, SAVES, SIDES, SPAN, STICKS, instrumented, noisy
+from .titan4_conditions import machine
+from .titan4_loop import (
+    COST,
+    HOW,
+    SAVES,
+    SIDES,
+    SPAN,
+    STICKS,
+    instrumented,
+    noisy,
+    silent,
+)
 from .titan4_realtime import PERIOD
 
 
@@ -23,8 +33,7 @@ Runs = dict[str, djdyn.Trajectory]
 
 def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
     """Gains by name, `source` and `tuned` among them, in both loops."""
-    bare = study.customise(machine())
-    built = instrumented(bare)
+    built = instrumented(study.customise(machine()))
     others = noisy(built, FIRST, COUNT)
     runs = {
         name: djdyn.rollout(
@@ -33,11 +42,10 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
         )
         for name, values in gains.items()
     }  # fmt: skip
-    quiet = scenarios(bare, FIRST, COUNT)
     smooth = {
         name: djdyn.rollout(
-            djdyn.put(bare, values), SPAN, quiet.initial_state,
-            parameters=quiet.parameters, saveat=np.linspace(0.0, SPAN, SAVES),
+            djdyn.put(silent(built), values), SPAN, others.initial_state,
+            parameters=others.parameters, saveat=np.linspace(0.0, SPAN, SAVES),
             solver="rk4", dt=SPAN / (SAVES - 1), inputs=STICKS,
         )
         for name, values in gains.items()
@@ -50,8 +58,14 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
 
 def terms(run: djdyn.Trajectory) -> dict[str, float]:
     """Means over conditions."""
-    sent = run.held["control"]["u"] if run.held else run.signal("control.u")
-    seen = {"distance": run.y.q - run.y.parts["guide"]["target"], "effort": sent}
+    of = lambda part, what: (
+        run.held[part][what] if run.held else run.signal(f"{part}.{what}")
+    )
+    seen = {
+        "distance": run.y.q - run.y.parts["guide"]["target"],
+        "speed": run.y.v - of("path", "rate"),
+        "effort": of("control", "u"),
+    }
     found = {}
     for name, term in COST.items():
         of = lambda x, term=term: term.measure(run.t, x / term.scale)

@@ -5,12 +5,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 import djdyn
 from controllers import Backstepping, RootMeanSquare, Scenarios, multisine
 from controllers.terms import AbstractTerm
+from djdyn.parts import ExternalWrench
 from djdyn.system import Instant
+from djdyn.timefunctions import Moves
 
 from .titan4_conditions import AREA, MOVES, scenarios
 from .titan4_realtime import PERIOD
@@ -25,6 +28,9 @@ ANGLE, PRESSURE = 5e-5, 0.1  # rad, of a resolver of 16 bits; bar
 TONES = 10  # of a pressure, whose noise matters little
 SIDES = tuple(f"{side}{k}" for k in range(1, 7) for side in "AB")
 PRICE = 0.02  # rad, for the effort of all of `AREA`
+HORIZON = 0.1  # s, within which an error of speed becomes one of place
+# s, N: up and down again, at rest and once more when the sticks are let go
+KNOCKS, HARDEST = ([0.2, 0.25, 2.3, 2.35], [0.25, 0.3, 2.35, 2.4]), 150.0
 
 
 def distance(now: Instant) -> Array:
@@ -32,15 +38,22 @@ def distance(now: Instant) -> Array:
     return now.world.q - now.signals["guide.value"]
 
 
+def speed_error(now: Instant) -> Array:
+    """Of joints from the reference's speeds, rad/s."""
+    return now.world.v - now.signals["path.rate"]
+
+
 COST: dict[str, AbstractTerm] = {  # rad
     "distance": RootMeanSquare(distance),
+    "speed": RootMeanSquare(speed_error, 1 / HORIZON),
     "effort": RootMeanSquare("control.u", AREA / PRICE),
 }
 
 
 def instrumented(system: djdyn.System) -> djdyn.System:
-    """The same with noise between the machine and its controller."""
-    parts = dict(system.parts)
+    """The same with noise between the machine and its controller, and knocks."""
+    knocks = Moves(np.zeros(6), np.zeros((4, 6)), *KNOCKS)
+    parts = {**system.parts, "knock": ExternalWrench("tool", knocks)}
     control = parts["control"]
     assert isinstance(control, Backstepping)
     read = tuple((f"gaugeA{k}.value", f"gaugeB{k}.value") for k in range(1, 7))
@@ -58,11 +71,23 @@ def instrumented(system: djdyn.System) -> djdyn.System:
 
 
 def noisy(system: djdyn.System, first: int, count: int) -> Scenarios:
-    """Conditions of an instrumented machine, each with noise of its own."""
+    """Conditions of an instrumented machine, each with noise and knocks of its own."""
     quiet, key = scenarios(system, first, count), jax.random.key(first)
+    hit, key = jax.random.split(key)
+    force = HARDEST * jax.random.uniform(hit, (count, 2, 3), minval=-1.0)
     paths = [f"{name}.phase" for name in ("noise", *(f"gauge{x}" for x in SIDES))]
     phases = {}
     for path, k in zip(paths, jax.random.split(key, len(paths)), strict=True):
         shape = (count, *djdyn.get(system, path).shape)
         phases[path] = 2 * jnp.pi * jax.random.uniform(k, shape)
-    return Scenarios(quiet.parameters | phases, quiet.initial_state)
+    knocks = jnp.zeros((count, 4, 6)).at[:, ::2, 3:].set(force)
+    lanes = quiet.parameters | phases | {"knock.wrench.points": knocks}
+    return Scenarios(lanes, quiet.initial_state)
+
+
+def silent(system: djdyn.System) -> djdyn.System:
+    """Without noise."""
+    return djdyn.put(
+        system,
+        {f"{k}.deviation": 0.0 for k in ("noise", *(f"gauge{x}" for x in SIDES))},
+    )

@@ -73,7 +73,7 @@ def test_wrong_paths_are_said(system, path, value, said):
 TRANSFORMS = {
     "king.mass": djdyn.Positive(),
     "pd.kd": djdyn.Bounded(1e3, 1e5),
-    "pd.kp": djdyn.Between(1e3, 5e5),
+    "pd.kp": djdyn.Between(1e3, 1e6),
     "king.I_BC": djdyn.PositiveDefinite(),
     "gravity_W[2]": Unbounded(),
     "king.joint.axis": djdyn.Direction(),
@@ -91,6 +91,14 @@ def test_transforms_come_back(system, path):
 def test_a_value_outside_its_domain_is_said(system):
     with pytest.raises(ValueError, match=r"'gravity_W\[2\]' = -9.81 is not inside"):
         pack(system, [FreeParameter("gravity_W[2]", djdyn.Positive())])
+    with pytest.raises(ValueError, match="'pd.kp' = 500000.0 is not inside"):
+        pack(system, [FreeParameter("pd.kp", djdyn.Between(1e3, 5e5))])
+
+
+def test_bounds_can_be_reached():
+    between = djdyn.Between(jnp.array([1.0, -2.0]), jnp.array([3.0, 5.0]))
+    ends = between.inside(jnp.array([jnp.pi / 2, -jnp.pi / 2]))
+    assert jnp.array_equal(ends, jnp.array([3.0, -2.0]))
 
 
 @settings(max_examples=20, deadline=None)
