@@ -58,13 +58,11 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
 
 def terms(run: djdyn.Trajectory) -> dict[str, float]:
     """Means over conditions."""
-    of = lambda part, what: (
-        run.held[part][what] if run.held else run.signal(f"{part}.{what}")
-    )
+    at = lambda part, k: run.held[part][k] if run.held else run.signal(f"{part}.{k}")
     seen = {
         "distance": run.y.q - run.y.parts["guide"]["target"],
-        "speed": run.y.v - of("path", "rate"),
-        "effort": of("control", "u"),
+        "speed": run.y.v - at("path", "rate"),
+        "effort": at("control", "u"),
     }
     found = {}
     for name, term in COST.items():

@@ -27,6 +27,7 @@ HOW: dict[str, Any] = {**as_built(PERIOD), "inputs": STICKS}
 ANGLE, PRESSURE = 5e-5, 0.1  # rad, of a resolver of 16 bits; bar
 TONES = 10  # of a pressure, whose noise matters little
 SIDES = tuple(f"{side}{k}" for k in range(1, 7) for side in "AB")
+SENSORS = ("noise", *(f"gauge{x}" for x in SIDES))
 PRICE = 0.02  # rad, for the effort of all of `AREA`
 HORIZON = 0.1  # s, within which an error of speed becomes one of place
 # s, N: up and down again, at rest and once more when the sticks are let go
@@ -75,7 +76,7 @@ def noisy(system: djdyn.System, first: int, count: int) -> Scenarios:
     quiet, key = scenarios(system, first, count), jax.random.key(first)
     hit, key = jax.random.split(key)
     force = HARDEST * jax.random.uniform(hit, (count, 2, 3), minval=-1.0)
-    paths = [f"{name}.phase" for name in ("noise", *(f"gauge{x}" for x in SIDES))]
+    paths = [f"{name}.phase" for name in SENSORS]
     phases = {}
     for path, k in zip(paths, jax.random.split(key, len(paths)), strict=True):
         shape = (count, *djdyn.get(system, path).shape)
@@ -87,7 +88,4 @@ def noisy(system: djdyn.System, first: int, count: int) -> Scenarios:
 
 def silent(system: djdyn.System) -> djdyn.System:
     """Without noise."""
-    return djdyn.put(
-        system,
-        {f"{k}.deviation": 0.0 for k in ("noise", *(f"gauge{x}" for x in SIDES))},
-    )
+    return djdyn.put(system, {f"{name}.deviation": 0.0 for name in SENSORS})

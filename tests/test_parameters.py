@@ -91,7 +91,7 @@ def test_transforms_come_back(system, path):
 def test_a_value_outside_its_domain_is_said(system):
     with pytest.raises(ValueError, match=r"'gravity_W\[2\]' = -9.81 is not inside"):
         pack(system, [FreeParameter("gravity_W[2]", djdyn.Positive())])
-    with pytest.raises(ValueError, match="'pd.kp' = 500000.0 is not inside"):
+    with pytest.raises(ValueError, match=r"'pd.kp' = 500000.0 is not inside"):
         pack(system, [FreeParameter("pd.kp", djdyn.Between(1e3, 5e5))])
 
 
