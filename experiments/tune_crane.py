@@ -55,7 +55,9 @@ def run(study: Study) -> None:
         "foot and the range of one cycle that tires it as much, each over its value "
         "at the start, and errors of angle and speed; each joint stays damped to at "
         f"least {DAMPED:g} of critical. Controllers take samples every 2 ms, their "
-        "torques come a sample late, and encoders have noise."
+        "torques come a sample late, and encoders have noise. All runs start where the "
+        "first gains hold the crane; stiffer ones first lift its sag, which counts "
+        "against them."
     )
     study.report.text(
         "Under the crane's weight the cubic springs of the source leave the vessel "
