@@ -108,6 +108,7 @@ def race(
         ("runs through all scenarios", "", grid),
         ("cost", ""),
         lines,
+        log="y",
     )
     return runs
 
