@@ -112,6 +112,11 @@ def _export(args: argparse.Namespace) -> int:
     dt = how.get("dt") if args.dt is None else args.dt
     if dt is None:
         raise ValueError(f"{args.scenario.name} has no fixed steps: give --dt, in s")
+    if how.get("control_delay"):
+        raise ValueError(
+            f"{args.scenario.name} has a control_delay, which in C is the caller's: "
+            "leave it out"
+        )
     solver = how.get("solver", "tsit5") if "dt" in how else "semi_implicit"
     export_c(
         found.system,

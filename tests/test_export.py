@@ -291,6 +291,15 @@ def test_a_bad_command_is_one_sentence_and_status_2(tmp_path, capsys, arguments,
     assert error.count("\n") == 1
 
 
+def test_a_delay_is_not_exported(tmp_path, capsys):
+    text = PENDULUM.read_text()
+    late = "[simulation]\ncontrol_period = 0.01\ncontrol_delay = true\ndt = 0.01\n"
+    scenario = tmp_path / "late.toml"
+    scenario.write_text(text.replace("[simulation]\n", late))
+    assert main(["export", str(scenario), "--c", str(tmp_path / "out.c")]) == 2
+    assert "has a control_delay" in capsys.readouterr().err
+
+
 # The printer --------------------------------------------------------------------------
 
 NUMBERS = np.array([-2.5, -0.5, -0.0, 0.0, 0.3, 0.5, 1.5, 7.0, np.inf, -np.inf, np.nan])

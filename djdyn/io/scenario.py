@@ -331,6 +331,9 @@ def _simulation(place: _Place, table: Mapping[str, Any]) -> dict[str, Any]:
             how[key] = int((place / key).numbers(value, ()))
         elif key in ("saveat", "jumps"):
             how[key] = (place / key).numbers(value)
+        elif key == "control_delay":
+            if not isinstance(value, bool):
+                raise (place / key).error(f"is true or false, not {value!r}")
         else:
             how[key] = float((place / key).numbers(value, ()))
             if key in ("dt", "control_period", "save_every") and not how[key] > 0:

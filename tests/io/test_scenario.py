@@ -44,6 +44,13 @@ def written(tmp_path, text: str) -> Path:
     return path
 
 
+def test_controllers_may_be_a_sample_late(tmp_path):
+    late = MINIMAL.replace("t1 =", "control_period = 0.1\ncontrol_delay = true\nt1 =")
+    found = read_scenario(written(tmp_path, late))
+    assert found.simulation["control_delay"] is True
+    assert djdyn.simulate(found.system, **found.simulation).ok
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -55,6 +62,7 @@ def written(tmp_path, text: str) -> Path:
         ("revolute", "revolving", r"joint.type: unknown type 'revolving'"),
         ("t1 = 1.0", "t1 = 1.0\ntol = 1e-3", r"simulation.tol: unknown key"),
         ("t1 = 1.0", "rtol = 1e-3", r"simulation: key 't1' is missing"),
+        ("t1 = 1.0", "t1 = 1.0\ncontrol_delay = 1", r"control_delay: is true or false"),
         ("[simulation]", "[simulatoin]", r"simulatoin: unknown key; did you mean sim"),
         ("[[body]]", "[[body", r"not a TOML file"),
         ("com =", 'parent = "moon"\ncom =', r"hangs on unknown body 'moon'"),
