@@ -144,13 +144,15 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
         worst[name] = [of(what) for what in ("phase", "modulus", "delay")]
     phase, modulus, delay = worst["tuned"]
     note = f"tuned loop frozen at {ALL_MOVE} s, worst of conditions and valves"
-    for name, value, unit, judged in (
-        ("largest_growth", max(growth["tuned"], 0.0), "1/s", (0.0, NEUTRAL)),
-        ("phase_margin", phase.min(), "deg", ()),
-        ("modulus_margin", modulus.min(), "", (1.0, 0.5)),
-        ("delay_margin", 1e3 * delay.min(), "ms", ()),
+    late = max(-delay.min(), 0.0)
+    for name, value, unit, judged, more in (
+        ("largest_growth", max(growth["tuned"], 0.0), "1/s", (0.0, NEUTRAL), ""),
+        ("too_late", 1e3 * late, "ms", (0.0, 0.0), "; delay beyond what it bears"),
+        ("delay_margin", 1e3 * delay.min(), "ms", (), "; more that it bears"),
+        ("phase_margin", phase.min(), "deg", (), ""),
+        ("modulus_margin", modulus.min(), "", (), "; half is wanted"),
     ):
-        study.metric(f"titan4.{name}", value, *judged, unit=unit, note=note)
+        study.metric(f"titan4.{name}", value, *judged, unit=unit, note=note + more)
     study.report.table(
         f"Margins at each valve at {ALL_MOVE} s with 1.5 samples of delay, the other "
         "loops closed, worst of conditions",

@@ -29,7 +29,7 @@ TONES = 10  # of a pressure, whose noise matters little
 SIDES = tuple(f"{side}{k}" for k in range(1, 7) for side in "AB")
 SENSORS = ("noise", *(f"gauge{x}" for x in SIDES))
 PRICE = 0.02  # rad, for the effort of all of `AREA`
-HORIZON = 0.2  # s, within which an error of speed becomes one of place
+HORIZON = 0.1  # s, within which an error of speed becomes one of place
 # s, N: up and down again, at rest and once more when the sticks are let go
 KNOCKS, HARDEST = ([0.2, 0.25, 2.3, 2.35], [0.25, 0.3, 2.35, 2.4]), 150.0
 
