@@ -21,7 +21,7 @@ from .titan4_sticks import sticks
 from .tuning import as_built
 
 
-SPAN, SAVES = 3.0, 601  # s
+SPAN, SAVES = 5.0, 1001  # s: what rings after the moves is seen
 STICKS = {"sticks": sticks(MOVES)}
 HOW: dict[str, Any] = {**as_built(PERIOD), "inputs": STICKS}
 ANGLE, PRESSURE = 5e-5, 0.1  # rad, of a resolver of 16 bits; bar

@@ -113,7 +113,7 @@ SOFT = Circuit(  # so soft that explicit steps will do
 )  # fmt: skip
 PARTS = {
     "oil": SOFT,
-    "guide": Joystick("path.value", 0.3, [0.1], -1.0, 1.0),
+    "guide": Joystick("noise.value", 0.3, [0.1], -1.0, 1.0),
     "model": ReferenceModel("guide.target", [0.1], 9.0, 1.0, 0.2),
     "path": Reference(Moves([0.0], [[0.4], [-0.2]], [0.0, 0.1], [0.1, 0.3])),
     "pid": JointPID("arm", "path.value", 9.0, 3.0, 4.0, rate="path.rate", limit=2.0),
