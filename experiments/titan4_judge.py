@@ -6,6 +6,7 @@ from jaxtyping import Array
 
 import djdyn
 from controllers import Scenarios, linearise, margins
+from controllers.tuned import NEUTRAL
 
 from . import titan4_model as titan
 from .study import Study
@@ -145,11 +146,11 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
     note = f"tuned loop frozen at {ALL_MOVE} s, worst of conditions and valves"
     late = max(-delay.min(), 0.0)
     for name, value, unit, judged, more in (
-        ("largest_growth", growth["tuned"], "1/s", (), "; in motion not conclusive"),
+        ("largest_growth", max(growth["tuned"], 0.0), "1/s", (0.0, NEUTRAL), ""),
         ("too_late", 1e3 * late, "ms", (0.0, 0.0), "; delay beyond what it bears"),
         ("delay_margin", 1e3 * delay.min(), "ms", (), "; more that it bears"),
         ("phase_margin", phase.min(), "deg", (), ""),
-        ("modulus_margin", modulus.min(), "", (), "; half is wanted"),
+        ("modulus_margin", modulus.min(), "", (1.0, 0.5), "; half is asked for"),
     ):
         study.metric(f"titan4.{name}", value, *judged, unit=unit, note=note + more)
     study.report.table(
