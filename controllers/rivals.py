@@ -133,10 +133,9 @@ def compare(
     objective = tuned.objective
     x0, unit = np.asarray(objective.x0), np.asarray(objective.scale)
     cost = lambda y: float(cost_of(objective, jnp.asarray(x0 + unit * y)))
-    steps = np.arange(1, len(tuned.history) + 1)
-    spent = tuned.price * tuned.history.shape[1] * (steps + 1)  # one for its units
     least = np.minimum.accumulate(tuned.history.min(1))
-    rows = np.stack([spent, tuned.seconds * steps / len(steps), least], 1)
+    seconds = tuned.seconds * np.arange(1, len(least) + 1) / len(least)
+    rows = np.stack([tuned.simulations, seconds, least], 1)
     found = {"gradient": Search((np.asarray(tuned.x) - x0) / unit, rows)}
     for method in methods:
         found[method] = search(

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from djdyn import FreeParameter, State, System
 from djdyn.descent import Flat, descend, is_squares, solver_for
+from djdyn.quasi_newton import BFGS
 
 from .linear import linearise
 from .margins import Margins, margins
@@ -131,11 +132,23 @@ def tune(
         x=x,
         seen=seen,
         history=np.concatenate(past),
-        price=1 + x.size if is_squares(solver) else GRADIENT,
+        simulations=_spent(solver, x.size, past),
         growth=growth,
         margins=edges,
         seconds=seconds,
     )
+
+
+def _spent(solver: Any, unknowns: int, past: list[np.ndarray]) -> np.ndarray:
+    """Simulations after each step, where a derivative counts as several.
+
+    Solvers other than our own need one more in every round, to know their units.
+    """
+    price = 1 + unknowns if is_squares(solver) else GRADIENT
+    first = 0 if isinstance(solver, BFGS) else 1
+    looks = np.concatenate([np.ones(len(h)) for h in past])
+    looks[np.cumsum([0, *map(len, past[:-1])])] += first
+    return price * past[0].shape[1] * np.cumsum(looks)
 
 
 @eqx.filter_jit

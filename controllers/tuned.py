@@ -25,15 +25,15 @@ class Tuned(eqx.Module):
     `seen` has what happened before and after, on the scenarios tuned on and on those
     held out. `growth` are the largest real parts of the poles, before and after, in
     every scenario, and `margins` the worst of all scenarios. `history` are the least
-    costs of all starts, step by step; each step costs as much as `price` simulations,
-    and all of them took `seconds`.
+    costs of all starts, step by step, and `simulations` how many runs through all
+    scenarios they had cost by then; all of them took `seconds`.
     """
 
     objective: Objective
     x: Array
     seen: dict[str, tuple[Seen, Seen]]
     history: np.ndarray
-    price: int
+    simulations: np.ndarray
     growth: np.ndarray | None
     margins: tuple[Margins, Margins] | None
     seconds: float

@@ -55,7 +55,7 @@ def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
 METHODS: dict[str, Callable[[Any], Any]] = {
     "lm": lambda tol: _marquardt(tol),
     "dogleg": lambda tol: optx.Dogleg(tol, tol),
-    "bfgs": lambda tol: BFGS(tol, tol),
+    "bfgs": lambda tol: BFGS(tol, tol, REACH),
     "adam": lambda tol: optx.OptaxMinimiser(optax.adam(0.05), tol, tol),
 }
 DAMPING = 0.1  # of the largest column: where Levenberg and Marquardt begin
@@ -166,6 +166,8 @@ def _units(
     solver: Any, problem: AbstractProblem, x: Flat, J: Float[Array, "n k"] | None
 ) -> Units:
     scale = problem.scale
+    if isinstance(solver, BFGS):  # has units of its own
+        return Units(scale, jnp.ones(()))
     if J is not None:
         size = DAMPING * jnp.sqrt(jnp.max(jnp.sum((J * scale[None]) ** 2, 0)))
     else:

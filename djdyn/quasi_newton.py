@@ -13,7 +13,7 @@ from ._types import Scalar
 
 
 ENOUGH, FLATTER = 1e-4, 0.9  # of the first slope: decrease, and slope at the end
-LONGER = 3.0  # than a step that still falls
+NEARER, LONGER = 1.5, 3.0  # times a step that still falls
 NARROW = 1e-9  # a bracket that holds nothing
 
 
@@ -54,11 +54,13 @@ class BFGS(optx.AbstractMinimiser):
     these two conditions $H$ stays positive definite, and the method finds least values
     at kinks too, such as peaks over time have (Lewis and Overton, *Nonsmooth
     optimization via quasi-Newton methods*, 2013). It ends where a whole step is short
-    and promises little, $g^T H g/2$, or where the bracket is empty.
+    and promises little, $g^T H g/2$, or where the bracket is empty. The first step goes
+    down the gradient by `reach`.
     """
 
     rtol: Any
     atol: Any
+    reach: Any = 0.3
     norm: Callable[[PyTree], Scalar] = eqx.field(static=True, default=optx.max_norm)
 
     def init(
@@ -96,6 +98,8 @@ class BFGS(optx.AbstractMinimiser):
         fallen = f <= state.f + ENOUGH * line.t * slope
         taken = state.first | (fallen & (slope_at >= FLATTER * slope))
         H, updates = _learned(state, at - y, g - state.g)
+        steep = jnp.linalg.norm(jnp.where(jnp.any(g != 0), g, 1.0))
+        H = jnp.where(state.first, self.reach / steep * jnp.eye(len(y)), H)
         ahead = -H @ g
         promised, size = -g @ ahead / 2, self.atol + self.rtol * self.norm(at)
         ended = (promised <= self.rtol * jnp.abs(f)) & (self.norm(ahead) <= size)
@@ -140,23 +144,31 @@ def _learned(state: Memory, s: Array, d: Array) -> tuple[Array, Array]:
     sd = s @ d
     fits = ~state.first & (sd > 0)
     safe = jnp.where(fits, sd, 1.0)
-    size = jnp.where(
-        fits & (state.updates == 0), safe / jnp.maximum(d @ d, 1e-300), 1.0
-    )
-    V = jnp.eye(len(s), dtype=s.dtype) - jnp.outer(s, d) / safe
-    new = V @ (size * state.H) @ V.T + jnp.outer(s, s) / safe
+    one = jnp.eye(len(s), dtype=s.dtype)
+    size = safe / jnp.maximum(d @ d, 1e-300)
+    V = one - jnp.outer(s, d) / safe
+    H = jnp.where(state.updates == 0, size * one, state.H)
+    new = V @ H @ V.T + jnp.outer(s, s) / safe
     return jnp.where(fits, new, state.H), state.updates + fits
 
 
 def _narrowed(line: Search, fallen: Array, f: Array, slope: Array) -> Search:
-    """The bracket after a look, and where to look next."""
+    """The bracket after a look, and where to look next.
+
+    That is the least of the cubic through values and slopes of the look and of the
+    bracket's near end (Nocedal and Wright, *Numerical Optimization*, 2006, 3.59).
+    """
     t, wide = line.t, line.t - line.low
-    # Too long: least of the parabola through the near end, if it is not too close by.
-    rise = 2 * (f - line.f_low - line.slope_low * wide)
-    least = -line.slope_low * wide**2 / jnp.where(rise > 0, rise, 1.0)
-    share = jnp.where(rise > 0, least / jnp.where(wide > 0, wide, 1.0), 0.5)
-    back = line.low + jnp.clip(share, 0.1, 0.5) * wide
-    onward = jnp.where(jnp.isinf(line.high), LONGER * t, (t + line.high) / 2)
+    d1 = line.slope_low + slope - 3 * (f - line.f_low) / wide
+    square = d1**2 - line.slope_low * slope
+    d2 = jnp.sqrt(jnp.maximum(square, 0.0))
+    bottom = slope - line.slope_low + 2 * d2
+    known = (square >= 0) & (bottom != 0)
+    share = 1 - (slope + d2 - d1) / jnp.where(known, bottom, 1.0)  # of the way from low
+    back = line.low + jnp.where(known, jnp.clip(share, 0.1, 0.9), 0.5) * wide
+    further = jnp.where(known & (share > 1), share, LONGER)
+    far = line.low + jnp.clip(further, NEARER, LONGER) * wide
+    onward = jnp.where(jnp.isinf(line.high), far, (t + line.high) / 2)
     pick = lambda a, b: jnp.where(fallen, a, b)
     return Search(
         pick(onward, back),

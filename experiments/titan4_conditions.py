@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 import djdyn
 from controllers import ReferenceModel, Scenarios
@@ -19,6 +19,7 @@ MOVES: Rows = (  # joint, sign, from, to (s)
 AREA = 4.4e-7  # m2, the most of the tracking run
 LOAD, SOFTEST, STIFFEST = 12.0, 0.5, 4.0  # kg; of the source's bulk modulus
 LEAST, MOST = 0.3, 1.5  # of the source's friction
+Shares = Float[Array, "3 n"]  # of load, stiffness of the oil and friction, 0 to 1
 
 
 def machine() -> djdyn.System:
@@ -29,9 +30,18 @@ def machine() -> djdyn.System:
     return djdyn.System(arm, {**system.parts, "path": path}, system.inputs)
 
 
-def conditions(first: int, count: int) -> dict[str, Array]:
-    """Loads at the tool's tip, oil and friction, by seeds from `first` on."""
-    x = jax.random.uniform(jax.random.key(first), (3, count))
+def drawn(first: int, count: int) -> Shares:
+    """By chance, from a seed."""
+    return jax.random.uniform(jax.random.key(first), (3, count))
+
+
+def corners() -> Shares:
+    """Each with the least and the most of the others."""
+    return jnp.stack([x.ravel() for x in jnp.meshgrid(*[jnp.array([0.0, 1.0])] * 3)])
+
+
+def conditions(x: Shares) -> dict[str, Array]:
+    """Loads at the tool's tip, oil and friction, from the least to the most."""
     arm = titan.mechanism(printed=False)
     hand, load = arm.bodies[-1], LOAD * x[0]
     tip = jnp.array([0.0, 0.0, titan.TOOL])
@@ -62,8 +72,8 @@ def held_up(system: djdyn.System) -> djdyn.State:
     return y
 
 
-def scenarios(system: djdyn.System, first: int, count: int) -> Scenarios:
+def scenarios(system: djdyn.System, x: Shares) -> Scenarios:
     """Conditions, each with the arm at rest."""
-    lanes = conditions(first, count)
+    lanes = conditions(x)
     rest = lambda values: held_up(djdyn.put(system, values))
     return Scenarios(lanes, jax.vmap(rest)(lanes))

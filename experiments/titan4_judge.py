@@ -10,7 +10,7 @@ from controllers.tuned import NEUTRAL
 
 from . import titan4_model as titan
 from .study import Study
-from .titan4_conditions import machine
+from .titan4_conditions import drawn, machine
 from .titan4_loop import (
     COST,
     HOW,
@@ -25,7 +25,7 @@ from .titan4_loop import (
 from .titan4_realtime import PERIOD
 
 
-COUNT, FIRST = 16, 1000  # conditions, and the seed of the first
+COUNT, SEED = 16, 1000  # conditions
 ALL_MOVE = 1.4  # s, when all sticks are held and all valves are open
 VALVES = tuple(f"control.u.{joint}" for joint in titan.JOINTS)
 Runs = dict[str, djdyn.Trajectory]
@@ -34,7 +34,7 @@ Runs = dict[str, djdyn.Trajectory]
 def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
     """Gains by name, `source` and `tuned` among them, in both loops."""
     built = instrumented(study.customise(machine()))
-    others = noisy(built, FIRST, COUNT)
+    others = noisy(built, drawn(SEED, COUNT), SEED)
     runs = {
         name: djdyn.rollout(
             djdyn.put(built, values), SPAN, others.initial_state,

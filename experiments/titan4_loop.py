@@ -15,7 +15,7 @@ from djdyn.parts import ExternalWrench
 from djdyn.system import Instant
 from djdyn.timefunctions import Moves
 
-from .titan4_conditions import AREA, MOVES, scenarios
+from .titan4_conditions import AREA, MOVES, Shares, scenarios
 from .titan4_realtime import PERIOD
 from .titan4_sticks import sticks
 from .tuning import as_built
@@ -30,8 +30,8 @@ SIDES = tuple(f"{side}{k}" for k in range(1, 7) for side in "AB")
 SENSORS = ("noise", *(f"gauge{x}" for x in SIDES))
 PRICE = 0.02  # rad, for the effort of all of `AREA`
 HORIZON = 0.1  # s, within which an error of speed becomes one of place
-# s, N: up and down again, at rest and once more when the sticks are let go
-KNOCKS, HARDEST = ([0.2, 0.25, 2.3, 2.35], [0.25, 0.3, 2.35, 2.4]), 150.0
+# s, N: up and down again, while sticks are held and once more when they are let go
+KNOCKS, HARDEST = ([1.0, 1.05, 2.3, 2.35], [1.05, 1.1, 2.35, 2.4]), 150.0
 
 
 def distance(now: Instant) -> Array:
@@ -71,9 +71,9 @@ def instrumented(system: djdyn.System) -> djdyn.System:
     return djdyn.System(system.mechanism, first | sensors | parts, system.inputs)
 
 
-def noisy(system: djdyn.System, first: int, count: int) -> Scenarios:
+def noisy(system: djdyn.System, x: Shares, seed: int) -> Scenarios:
     """Conditions of an instrumented machine, each with noise and knocks of its own."""
-    quiet, key = scenarios(system, first, count), jax.random.key(first)
+    quiet, key, count = scenarios(system, x), jax.random.key(seed), x.shape[1]
     hit, key = jax.random.split(key)
     force = HARDEST * jax.random.uniform(hit, (count, 2, 3), minval=-1.0)
     paths = [f"{name}.phase" for name in SENSORS]

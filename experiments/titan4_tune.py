@@ -12,12 +12,12 @@ from djdyn import Bounded, FreeParameter, Positive
 
 from . import titan4_judge as judge
 from .study import Study
-from .titan4_conditions import machine
+from .titan4_conditions import corners, machine
 from .titan4_loop import COST, HOW, SAVES, SPAN, instrumented, noisy
 from .tuning import gain_table, keep, race
 
 
-COUNT, STEPS, BUDGET = 8, 40, 1000
+STEPS, BUDGET = 40, 1000
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(
@@ -61,7 +61,7 @@ def run(study: Study) -> None:
         "gains ring, so they are judged in a continuous loop too."
     )
     source = instrumented(study.customise(machine()))
-    found = tuned(source, noisy(source, 0, COUNT), save=study.out / "tuning")
+    found = tuned(source, noisy(source, corners(), 0), save=study.out / "tuning")
     keep(study, found)
     given = {path: djdyn.get(source, path) for path in PATHS}
     gains = {"source": given, "start": found.before, "tuned": found.gains}
@@ -72,7 +72,7 @@ def run(study: Study) -> None:
 
 def figures(study: Study, found: Tuned) -> None:
     study.report.table(
-        f"Gains tuned on {COUNT} conditions in {len(found.history)} steps",
+        f"Gains tuned on eight conditions in {len(found.history)} steps",
         ("gains", "parameter", *(f"joint {i}" for i in range(1, 7))),
         [
             (name, path, *np.asarray(gains[path]))

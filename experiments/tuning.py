@@ -11,7 +11,7 @@ from controllers import Scenarios, Search, Tuned
 from controllers.objective import Objective
 from controllers.rivals import RIVALS
 from controllers.tune import judge
-from controllers.tuned import percent
+from controllers.tuned import GRADIENT, percent
 
 from .study import Study
 
@@ -74,7 +74,7 @@ def race(
         0.0,
         1.0,
         note=f"to the cost of CMA-ES after {budget} runs through all scenarios; a "
-        f"step is counted as {found.price}; aim 0.1",
+        f"gradient is counted as {GRADIENT}; aim 0.1",
     )
     rows = [
         (

@@ -18,7 +18,7 @@ from controllers.tuned import cost_of
 
 from .. import titan4_realtime as realtime
 from ..study import Study
-from ..titan4_conditions import machine, scenarios
+from ..titan4_conditions import drawn, machine, scenarios
 from ..titan4_loop import COST, SPAN, STICKS
 from ..titan4_tune import FREE, begun
 
@@ -52,7 +52,7 @@ def run(study: Study) -> None:
     with study.stage(f"batch of {batch}"):
         system = begun(machine())
         objective = Objective(
-            system, SPAN, FREE, COST, scenarios(system, 0, batch), {},
+            system, SPAN, FREE, COST, scenarios(system, drawn(0, batch)), {},
             SAVES, "mean", "penalise", 1.0, HOW,
         )  # fmt: skip
         forward = fastest(lambda: cost_of(objective, objective.x0), rounds)
