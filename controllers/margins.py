@@ -2,8 +2,10 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Complex, Float
@@ -14,6 +16,9 @@ from .linear import matrices, signal_of
 
 
 FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
+TINY = 1e-12  # of a distance from minus one, where its slope has no direction
+Matrices = tuple[Array, Array, Array, Array]  # A, B, C, D
+COARSE = np.logspace(-1, 3.5, 271)  # rad/s, for margins that are tuned
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,20 +76,101 @@ def margins(
     return Margins(*np.array(found).T)
 
 
-def _open_loops(
-    system: System, y: State, signals: tuple[str, ...]
-) -> list[Complex[np.ndarray, " f"]]:
-    """Responses of the loop opened at each entry of signals, the others closed."""
+def moduli(
+    system: System, y: State, signals: tuple[str, ...], delay: float
+) -> Float[Array, " m"]:
+    """Least distances from minus one as in `margins`, with derivatives.
+
+    Sampled coarsely: a resonance that is sharper than the samples looks better than it
+    is.
+    """
+    return _moduli(_opened(system, y, signals), jnp.asarray(delay))
+
+
+def _opened(system: System, y: State, signals: tuple[str, ...]) -> Matrices:
+    """`A`, `B`, `C` and `D` from signals that are given to those that are sent."""
     t = jnp.zeros((), y.v.dtype)
     # A signal that is given is read in place of what its part sends: an open loop.
     given = _sent(system, y, t, signals)
     (A, B), (C, D) = matrices(system, y, given, t, signals)
-    A, B, C, D = (np.asarray(x) for x in (A, B, C, D))
+    return A, B, C, D
+
+
+def _open_loops(
+    system: System, y: State, signals: tuple[str, ...]
+) -> list[Complex[np.ndarray, " f"]]:
+    """Responses of the loop opened at each entry of signals, the others closed."""
+    A, B, C, D = (np.asarray(x) for x in _opened(system, y, signals))
     on = _reached(A, B)
-    A, B, C = A[on][:, on], B[on], C[:, on]
-    s = 1j * FREQUENCIES[:, None, None] * np.eye(len(A)) - A
-    G = C @ np.linalg.solve(s, np.broadcast_to(B, (len(s), *B.shape))) + D
-    return [-_closed(G, i) for i in range(len(D))]
+    G, _, _ = _response(A[on][:, on], B[on], C[:, on], D, FREQUENCIES)
+    return [-_closed(G, i)[0] for i in range(len(D))]
+
+
+def _response(A: Any, B: Any, C: Any, D: Any, at: np.ndarray) -> tuple[Any, Any, Any]:
+    r"""$G = C \Phi B + D$ with $\Phi = (j\omega - A)^{-1}$; $\Phi B$ and $C \Phi$."""
+    s = 1j * at[:, None, None] * np.eye(len(A)) - A
+    each = lambda X: np.broadcast_to(X, (len(at), *X.shape))
+    right = np.linalg.solve(s, each(B))
+    left = np.linalg.solve(np.swapaxes(s, 1, 2), each(C.T))
+    return C @ right + D, right, np.swapaxes(left, 1, 2)
+
+
+def _closed(G: Complex[np.ndarray, "f m m"], i: int) -> tuple[Any, Any, Any]:
+    """From entry `i` to itself, u = G u closed in the others: l G r, and l and r."""
+    n = G.shape[1]
+    o = np.arange(n) != i
+    inner = np.eye(n - 1) - G[:, o][:, :, o]
+    r, left = np.zeros((len(G), n), complex), np.zeros((len(G), n), complex)
+    r[:, i] = left[:, i] = 1
+    r[:, o] = np.linalg.solve(inner, G[:, o, i, None])[..., 0]
+    turned = np.swapaxes(inner, 1, 2)
+    left[:, o] = np.linalg.solve(turned, G[:, i, o, None])[..., 0]
+    return G[:, i, i] + np.sum(G[:, i, o] * r[:, o], 1), left, r
+
+
+def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ...]:
+    r"""Least $|1 + L_i|$ over frequencies, and its derivatives by all four matrices.
+
+    At the frequency where it is least, $dL_i = -l\,(dC\,\Phi B + C\Phi\,dA\,\Phi B +
+    C\Phi\,dB + dD)\,r$.
+    """
+    A, B, C, D, delay = (np.asarray(x) for x in (A, B, C, D, delay))
+    G, right, left = _response(A, B, C, D, COARSE)
+    found = []
+    for i in range(len(D)):
+        loop, l, r = _closed(G, i)
+        late = np.exp(-1j * COARSE * delay)
+        away = 1 - loop * late
+        k = np.argmin(np.abs(away))
+        size = np.abs(away[k])
+        weight = -np.conj(away[k]) / max(size, TINY) * late[k]
+        Br, lC = right[k] @ r[k], l[k] @ left[k]
+        pairs = ((lC, Br), (lC, r[k]), (l[k], Br), (l[k], r[k]))
+        found.append((size, *(np.real(weight * np.outer(*p)) for p in pairs)))
+    return tuple(np.stack(x) for x in zip(*found, strict=True))
+
+
+def _looked(matrices: Matrices, delay: Array) -> tuple[Array, Matrices]:
+    """By LAPACK on the host: XLA's batches of complex equations take minutes."""
+    m = len(matrices[3])
+    like = lambda x: jax.ShapeDtypeStruct((m, *x.shape), x.dtype)
+    shapes = (jax.ShapeDtypeStruct((m,), matrices[0].dtype), *map(like, matrices))
+    found = jax.pure_callback(
+        _nearest, shapes, *matrices, delay, vmap_method="sequential"
+    )
+    return found[0], found[1:]
+
+
+@jax.custom_jvp
+def _moduli(matrices: Matrices, delay: Array) -> Float[Array, " m"]:
+    return _looked(matrices, delay)[0]
+
+
+@_moduli.defjvp
+def _(primals, tangents):
+    found, slopes = _looked(*primals)
+    dot = lambda x, d: jnp.tensordot(x, d, 2)
+    return found, sum(map(dot, slopes, tangents[0]))
 
 
 @eqx.filter_jit
@@ -101,10 +187,3 @@ def _reached(
     for _ in A:
         on |= np.any(A[:, on] != 0, 1)
     return on
-
-
-def _closed(G: Complex[np.ndarray, "f m m"], i: int) -> Complex[np.ndarray, " f"]:
-    """From entry `i` to itself, u = G u closed in the others."""
-    o = np.arange(G.shape[1]) != i
-    back = np.linalg.solve(np.eye(o.sum()) - G[:, o][:, :, o], G[:, o, i, None])
-    return G[:, i, i] + (G[:, None, i, o] @ back)[:, 0, 0]

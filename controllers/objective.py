@@ -10,18 +10,20 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 import djdyn
-from djdyn import FreeParameter, System
+from djdyn import FreeParameter, State, System
 from djdyn._types import Scalar
 from djdyn.descent import AbstractProblem, Flat, entries
 from djdyn.parameters import Unbounded, as_free, pack, unpack
 from djdyn.system import Instant
 
+from .margins import moduli
 from .scenarios import Scenarios
 from .terms import AbstractSquares, AbstractTerm, Limit, look
 
 
 Risk = str | float  # "mean", "worst", or the share of scenarios that are not counted
 
+MARGIN = "modulus margin"  # the limit that a loop keeps
 HOPELESS = 1e3  # cost of a scenario that diverges, where those are penalised
 
 
@@ -48,6 +50,17 @@ class _Probes(eqx.Module):
         return seen, {k: look(x.probe, now) for k, x in self.limits.items()}
 
 
+class Loop(eqx.Module):
+    """Where loops are opened about a state of each scenario, with a delay, s, and how
+    far from minus one they are to stay."""
+
+    states: State
+    signals: tuple[str, ...] = eqx.field(static=True)
+    entries: int = eqx.field(static=True)
+    delay: float = eqx.field(static=True)
+    modulus: float = eqx.field(static=True)
+
+
 class Objective(AbstractProblem):
     r"""Cost over scenarios, and what limits add to it.
 
@@ -56,7 +69,7 @@ class Objective(AbstractProblem):
 
     the augmented Lagrangian of $g_{ik} \le 0$ in scenario $i$ at time $t_k$; with
     multipliers $\lambda = 0$ a penalty (Nocedal and Wright, *Numerical Optimization*,
-    2006, 17.4).
+    2006, 17.4). Margins of a `loop` are one more limit, with loops in place of times.
     """
 
     system: System
@@ -65,6 +78,7 @@ class Objective(AbstractProblem):
     probes: _Probes
     multipliers: dict[str, Float[Array, "scenarios n"]]
     stiffness: Scalar
+    loop: Loop | None
     x0: Flat
     span: float = eqx.field(static=True)
     saves: tuple[float, ...] = eqx.field(static=True)
@@ -85,6 +99,7 @@ class Objective(AbstractProblem):
         diverged: str,
         stiffness: float,
         how: dict[str, Any],
+        loop: Loop | None = None,
     ):
         self.system, self.free, self.scenarios = system, as_free(free), scenarios
         self.probes = _Probes(dict(cost), dict(constraints))
@@ -92,7 +107,9 @@ class Objective(AbstractProblem):
         self.how, self.risk, self.diverged = how, risk, diverged
         self.stiffness = jnp.asarray(stiffness)
         zero = jnp.zeros((len(scenarios), saves))
-        self.multipliers = dict.fromkeys(constraints, zero)
+        self.multipliers, self.loop = dict.fromkeys(constraints, zero), loop
+        if loop is not None:
+            self.multipliers[MARGIN] = jnp.zeros((len(scenarios), loop.entries))
         self.x0 = ravel_pytree(pack(system, self.free))[0]
 
     # Unknowns -------------------------------------------------------------------------
@@ -113,13 +130,26 @@ class Objective(AbstractProblem):
 
     @property
     def scale(self) -> Flat:
-        """The size of what is unbounded; one, of logarithms and the like."""
+        """The size of what is unbounded, half the room between bounds; one, of
+        logarithms and the like."""
         sizes = {}
         for f, x in zip(self.free, pack(self.system, self.free).values(), strict=True):
+            low, high = f.transform.bounds()
             size = jnp.max(jnp.abs(x), initial=0.0)
             known = isinstance(f.transform, Unbounded) & (size > 0)
-            sizes[f.path] = jnp.full(x.shape, jnp.where(known, size, 1.0))
+            size = jnp.where(known, size, 1.0)
+            room = jnp.where(jnp.isfinite(high - low), (high - low) / 2, size)
+            sizes[f.path] = jnp.broadcast_to(room, x.shape)
         return ravel_pytree(sizes)[0]
+
+    def bounds(self) -> tuple[Flat, Flat]:
+        theta = pack(self.system, self.free)
+        of = {f.path: f.transform.bounds() for f in self.free}
+        ends = [
+            {k: jnp.broadcast_to(of[k][i], theta[k].shape) for k in theta}
+            for i in (0, 1)
+        ]
+        return ravel_pytree(ends[0])[0], ravel_pytree(ends[1])[0]
 
     # Simulations ----------------------------------------------------------------------
 
@@ -143,9 +173,19 @@ class Objective(AbstractProblem):
         run, series, bounded = self.run(xs)
         of = lambda term: lambda x: term.measure(run.t, x)
         terms = {k: jax.vmap(of(x))(series[k]) for k, x in self.probes.terms.items()}
-        limits = self.probes.limits
-        excess = {k: jax.vmap(x.excess)(bounded[k]) for k, x in limits.items()}
-        return Seen(terms, excess, run.ok)
+        return Seen(terms, self._excess(xs, bounded), run.ok)
+
+    def _excess(self, xs: Float[Array, "scenarios k"], bounded: dict) -> dict:
+        """How far limits are exceeded, of their size; negative where they are kept."""
+        limits, loop = self.probes.limits, self.loop
+        found = {k: jax.vmap(x.excess)(bounded[k]) for k, x in limits.items()}
+        if loop is not None:
+            lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
+            of = lambda values, y: moduli(
+                djdyn.put(self.system, values), y, loop.signals, loop.delay
+            )
+            found[MARGIN] = 1 - jax.vmap(of)(lanes, loop.states) / loop.modulus
+        return found
 
     def _lanes(self, x: Flat) -> Float[Array, "scenarios k"]:
         return jnp.broadcast_to(x, (len(self.scenarios), x.size))
@@ -199,8 +239,8 @@ class Objective(AbstractProblem):
 
     def residuals(self, x: Flat) -> Float[Array, " n"]:
         """Whose squares, halved, are the cost's mean over scenarios."""
-        run, series, bounded = self.run(self._lanes(x))
-        rows = []
+        xs, rows = self._lanes(x), []
+        run, series, bounded = self.run(xs)
         for name, term in self.probes.terms.items():
             if not isinstance(term, AbstractSquares):
                 raise ValueError(
@@ -208,9 +248,8 @@ class Objective(AbstractProblem):
                 )
             of = lambda x, term=term: term.residuals(run.t, x).ravel()
             rows.append(jax.vmap(of)(series[name]))
-        for name, limit in self.probes.limits.items():
-            g = jax.vmap(limit.excess)(bounded[name])
-            mu, n = self.stiffness, len(run.t)
+        for name, g in self._excess(xs, bounded).items():
+            mu, n = self.stiffness, g.shape[1]
             pushed = jnp.maximum(self.multipliers[name] / mu + g, 0.0)
             rows.append(jnp.sqrt(mu / (2 * n)) * pushed)
         hopeless = jnp.sqrt(HOPELESS) if self.diverged == "penalise" else 0.0

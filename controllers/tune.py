@@ -16,9 +16,9 @@ from djdyn import FreeParameter, State, System
 from djdyn.descent import Flat, descend, is_squares, solver_for
 from djdyn.quasi_newton import BFGS
 
-from .linear import linearise
+from .linear import linearise, signal_of
 from .margins import Margins, margins
-from .objective import Objective, Risk, Seen
+from .objective import Loop, Objective, Risk, Seen
 from .scenarios import Scenarios
 from .terms import AbstractTerm, Limit
 from .tuned import GRADIENT, Tuned
@@ -49,8 +49,9 @@ def tune(
     tolerance: float = 1e-6,
     saves: int = 101,
     rest: Callable[[System], State] | None = None,
-    loop: str | None = None,
+    loop: str | Sequence[str] | None = None,
     delay: float = 0.0,
+    modulus: float | None = None,
     save: str | Path | None = None,
     progress: bool = True,
     **how: Any,
@@ -64,16 +65,17 @@ def tune(
     - `scenarios`: what to cope with, see `sample`; `held_out`: others, to judge by.
     - `constraints`: limits by name. In one round what exceeds them is penalised; in
       several, multipliers push it out (an augmented Lagrangian).
-    - `method`: `"bfgs"`, `"adam"`, and for costs of squares alone `"lm"` and
-      `"dogleg"`, or a solver of `optimistix`.
+    - `method`: `"bfgs"`, which keeps bounds of `Between`, `"adam"`, and for costs of
+      squares alone `"lm"` and `"dogleg"`, or a solver of `optimistix`.
     - `risk`: over scenarios the `"mean"`, the `"worst"`, or a number such as 0.9 for
       the mean of the worst tenth.
     - `diverged`: scenarios that do not reach their end are penalised, or excluded.
     - `starts`: how many, scattered by `spread`, run at once in one batch.
     - `saves`: how many times the terms look at.
     - `rest`: the state about which a system is linearised, to see if it is stable.
-    - `loop`: a signal where the loop is opened at rest, to see its margins with a
-      `delay`, s; see `margins`.
+    - `loop`: a signal where the loop is opened at rest, or several, to see its margins
+      with a `delay`, s; see `margins`. With `modulus` it is a limit that they stay so
+      far from minus one, about the states of rest that there are to begin with.
     - `save`: a file that keeps the last step. If it is there, the tuning goes on.
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """
@@ -83,13 +85,26 @@ def tune(
         raise ValueError(f"risk is mean, worst or a number from 0 to 1, not {risk!r}")
     if loop is not None and rest is None:
         raise ValueError(f"margins at {loop!r} need a state of rest")
+    if modulus is not None and (loop is None or not 0 < modulus < 1):
+        raise ValueError(
+            f"a modulus from 0 to 1 is kept at a loop, not {modulus!r} at {loop!r}"
+        )
     if diverged not in ("penalise", "exclude"):
         raise ValueError(f"diverged is penalise or exclude, not {diverged!r}")
+    some, held = scenarios or Scenarios(), None
+    if rest is not None and loop is not None and modulus is not None:
+        held = _opened(system, some, rest, loop, delay, modulus)
     objective = Objective(
-        system, t1, free, dict(cost), scenarios or Scenarios(), dict(constraints or {}),
-        saves, risk, diverged, stiffness, how,
+        system, t1, free, dict(cost), some, dict(constraints or {}), saves, risk,
+        diverged, stiffness, how, held,
     )  # fmt: skip
     solver = solver_for(method, tolerance)
+    if not isinstance(solver, BFGS):
+        for f in objective.free:
+            if np.any(np.isfinite(f.transform.bounds())):
+                raise ValueError(
+                    f"bounds of {f.path!r} are kept by method 'bfgs' alone"
+                )
     if is_squares(solver):
         if risk != "mean":
             raise ValueError(f"least squares are a mean over scenarios, not {risk!r}")
@@ -165,7 +180,9 @@ def linear(objective: Objective, x: Flat) -> tuple[Array, Array]:
 def _scattered(objective: Objective, starts: int, spread: float, seed: int) -> Array:
     away = jax.random.normal(jax.random.key(seed), (starts, objective.x0.size))
     away = away.at[0].set(0.0)
-    return objective.x0[None] + spread * objective.scale[None] * away
+    xs = objective.x0[None] + spread * objective.scale[None] * away
+    low, high = objective.bounds()
+    return jnp.clip(xs, low[None], high[None])
 
 
 def _pushed(objective: Objective, seen: Seen) -> Objective:
@@ -193,11 +210,29 @@ def _warn_of_limits(seen: Seen, rounds: int) -> None:
 
 
 def elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
-    """The same in other scenarios, without multipliers."""
+    """The same in other scenarios, without multipliers, and without limits at rest."""
     zero = jnp.zeros((len(scenarios), len(objective.saves)))
-    none = dict.fromkeys(objective.multipliers, zero)
-    at = lambda o: (o.scenarios, o.multipliers)
-    return eqx.tree_at(at, objective, (scenarios, none))
+    none = dict.fromkeys(objective.probes.limits, zero)
+    at = lambda o: (o.scenarios, o.multipliers, o.loop)
+    new = (scenarios, none, None)
+    return eqx.tree_at(at, objective, new, is_leaf=lambda x: x is None)
+
+
+def _opened(
+    system: System,
+    some: Scenarios,
+    rest: Callable[[System], State],
+    loop: str | Sequence[str],
+    delay: float,
+    modulus: float,
+) -> Loop:
+    """Loops about the states of rest of all scenarios."""
+    states = [rest(some.put(system, k)) for k in range(len(some))]
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    signals = (loop,) if isinstance(loop, str) else tuple(sorted(loop))
+    sent = system.at(0.0, states[0]).signals
+    entries = sum(signal_of(sent, name).size for name in signals)
+    return Loop(stacked, signals, entries, delay, modulus)
 
 
 def _resting(

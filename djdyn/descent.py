@@ -42,6 +42,11 @@ class AbstractProblem(eqx.Module):
     def slope(self, x: Flat) -> tuple[Float[Array, ""], Flat]:
         """Cost and its gradient."""
 
+    def bounds(self) -> tuple[Flat, Flat]:
+        """What unknowns lie between; only `BFGS` keeps them."""
+        everywhere = jnp.full_like(self.scale, jnp.inf)
+        return -everywhere, everywhere
+
 
 def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
     """A name for every number of some arrays."""
@@ -55,7 +60,7 @@ def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
 METHODS: dict[str, Callable[[Any], Any]] = {
     "lm": lambda tol: _marquardt(tol),
     "dogleg": lambda tol: optx.Dogleg(tol, tol),
-    "bfgs": lambda tol: BFGS(tol, tol, REACH),
+    "bfgs": lambda tol: BFGS(tol, tol, reach=REACH),
     "adam": lambda tol: optx.OptaxMinimiser(optax.adam(0.05), tol, tol),
 }
 DAMPING = 0.1  # of the largest column: where Levenberg and Marquardt begin
@@ -162,6 +167,13 @@ def _opened(solver: Any, y: Flat, args: tuple) -> tuple[Callable, Any, Any]:
     return fn, *eqx.partition(state, eqx.is_array)
 
 
+def _options(solver: Any, problem: AbstractProblem, units: Units) -> dict[str, Array]:
+    if not isinstance(solver, BFGS):
+        return {}
+    low, high = problem.bounds()
+    return {"lower": low / units.x, "upper": high / units.x}
+
+
 def _units(
     solver: Any, problem: AbstractProblem, x: Flat, J: Float[Array, "n k"] | None
 ) -> Units:
@@ -187,7 +199,8 @@ def _advance(solver: Any, problem: AbstractProblem, units: Units, lane: Lane) ->
     args = (problem, units)
     fn, arrays, static = _opened(solver, lane.y, args)
     arrays = jax.tree.unflatten(jax.tree.structure(arrays), lane.memory)
-    given = (lane.y, args, {}, eqx.combine(arrays, static), frozenset())
+    options = _options(solver, *args)
+    given = (lane.y, args, options, eqx.combine(arrays, static), frozenset())
     y, state, aux = solver.step(fn, *given)
     ended, _ = solver.terminate(fn, y, args, {}, state, frozenset())
     # A first-order method tells the cost of where it was, the others of where they are.

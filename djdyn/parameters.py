@@ -211,6 +211,10 @@ class AbstractTransform(eqx.Module):
     def outside(self, value: Any) -> Array:
         """From the parameter to the unconstrained number."""
 
+    def bounds(self) -> tuple[Array, Array]:
+        """Of the unconstrained number; none, unless a search is to keep them."""
+        return jnp.array(-jnp.inf), jnp.array(jnp.inf)
+
 
 class Unbounded(AbstractTransform):
     """Any number."""
@@ -247,23 +251,26 @@ class Bounded(AbstractTransform):
 
 
 class Between(AbstractTransform):
-    """A number from `low` to `high` that may reach both but starts within, by the sine.
+    """A number from `low` to `high` that may reach both, for searches that keep bounds.
 
     For gains that may well be best at a bound. By the logistic function of `Bounded` a
-    bound is infinitely far, and a step that goes too near it is not taken back; here it
-    is a quarter turn away (James and Roos, *Minuit*, 1975). Many angles give the same
-    number, so estimates with intervals should be `Bounded`.
+    bound is infinitely far, and a step that goes too near it is not taken back. For
+    searches that know no bounds what lies beyond is as good as what lies on them.
     """
 
     low: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
     high: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
 
     def inside(self, theta: Array) -> Array:
-        return self.low + (self.high - self.low) * (1 + jnp.sin(theta)) / 2
+        # Not `clip`, which has half a slope on its bounds.
+        above = jnp.where(theta < self.low, self.low, theta)
+        return jnp.where(above > self.high, self.high, above)
 
     def outside(self, value: Array) -> Array:
-        x = 2 * (value - self.low) / (self.high - self.low) - 1
-        return jnp.where(jnp.abs(x) < 1, jnp.arcsin(x), jnp.nan)  # no slope at the ends
+        return jnp.where((self.low <= value) & (value <= self.high), value, jnp.nan)
+
+    def bounds(self) -> tuple[Array, Array]:
+        return self.low, self.high
 
 
 class PositiveDefinite(AbstractTransform):

@@ -33,7 +33,7 @@ class Memory(eqx.Module):
     first: Bool[Array, ""]
     f: Scalar
     g: Float[Array, " k"]
-    H: Float[Array, "k k"]
+    B: Float[Array, "k k"]
     along: Float[Array, " k"]
     search: Search
     updates: Scalar
@@ -47,15 +47,19 @@ def _opened(f: Array, slope: Array) -> Search:
 
 
 class BFGS(optx.AbstractMinimiser):
-    r"""Steps $-Hg$, where $H$ learns from every pair of points; one gradient a step.
+    r"""Steps $-B^{-1}g$, where $B$ learns from every pair of points; one gradient each.
 
     A step $t$ along it is taken where the cost has fallen and the slope is flatter,
     $f(t) \le f + c_1 t f'$ and $f'(t) \ge c_2 f'$; else the bracket is narrowed. With
-    these two conditions $H$ stays positive definite, and the method finds least values
+    these two conditions $B$ stays positive definite, and the method finds least values
     at kinks too, such as peaks over time have (Lewis and Overton, *Nonsmooth
     optimization via quasi-Newton methods*, 2013). It ends where a whole step is short
-    and promises little, $g^T H g/2$, or where the bracket is empty. The first step goes
+    and promises little, $-g^T p/2$, or where the bracket is empty. The first step goes
     down the gradient by `reach`.
+
+    Bounds, in `options` as `lower` and `upper`, are kept at every look: the step $p$ is
+    the least of $g^T p + p^T B p/2$ within them (Nocedal and Wright, *Numerical
+    Optimization*, 2006, 16.5 and 18).
     """
 
     rtol: Any
@@ -76,9 +80,9 @@ class BFGS(optx.AbstractMinimiser):
         del fn, args, options, tags
         f, no = jnp.zeros((), f_struct.dtype), jnp.array(False)
         aux = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), aux_struct)
-        H = jnp.eye(len(y), dtype=y.dtype)
+        B = jnp.eye(len(y), dtype=y.dtype)
         still = jnp.zeros_like(y)
-        return Memory(~no, f, still, H, still, _opened(f, f), f, aux, no)
+        return Memory(~no, f, still, B, still, _opened(f, f), f, aux, no)
 
     def step(
         self,
@@ -90,22 +94,28 @@ class BFGS(optx.AbstractMinimiser):
         tags: frozenset[object],
     ) -> tuple[Array, Memory, Any]:
         """Looks at one more point; `y` moves where it is taken."""
-        del options, tags
-        at, line = y + state.search.t * state.along, state.search
+        del tags
+        everywhere = jnp.full_like(y, jnp.inf)
+        lower = options.get("lower", -everywhere)
+        upper = options.get("upper", everywhere)
+        line = state.search
+        at = jnp.clip(y + line.t * state.along, lower, upper)
         look = jax.value_and_grad(lambda y: fn(y, args), has_aux=True)
         (f, aux), g = look(at)
         slope, slope_at = state.g @ state.along, g @ state.along
         fallen = f <= state.f + ENOUGH * line.t * slope
-        taken = state.first | (fallen & (slope_at >= FLATTER * slope))
-        H, updates = _learned(state, at - y, g - state.g)
+        longest = jnp.min(_until(state.along, lower - y, upper - y), initial=jnp.inf)
+        flatter = (slope_at >= FLATTER * slope) | (line.t >= longest)
+        taken = state.first | (fallen & flatter)
+        B, updates = _learned(state, at - y, g - state.g)
         steep = jnp.linalg.norm(jnp.where(jnp.any(g != 0), g, 1.0))
-        H = jnp.where(state.first, self.reach / steep * jnp.eye(len(y)), H)
-        ahead = -H @ g
+        B = jnp.where(state.first, steep / self.reach * jnp.eye(len(y)), B)
+        ahead = within(B, g, lower - at, upper - at)
         promised, size = -g @ ahead / 2, self.atol + self.rtol * self.norm(at)
         ended = (promised <= self.rtol * jnp.abs(f)) & (self.norm(ahead) <= size)
         no, line_ahead = jnp.array(False), _opened(f, g @ ahead)
-        moved = Memory(no, f, g, H, ahead, line_ahead, updates, aux, ended)
-        narrower = _narrowed(line, fallen, f, slope_at)
+        moved = Memory(no, f, g, B, ahead, line_ahead, updates, aux, ended)
+        narrower = _narrowed(line, fallen, f, slope_at, longest)
         empty = narrower.high - narrower.low < NARROW
         at_fields = lambda s: (s.search, s.ended)
         stayed = eqx.tree_at(at_fields, state, (narrower, empty))
@@ -140,23 +150,64 @@ class BFGS(optx.AbstractMinimiser):
 
 
 def _learned(state: Memory, s: Array, d: Array) -> tuple[Array, Array]:
-    """The inverse Hessian with one more pair; the first pair gives its size too."""
+    """The Hessian with one more pair; the first pair gives its size too."""
     sd = s @ d
     fits = ~state.first & (sd > 0)
     safe = jnp.where(fits, sd, 1.0)
-    one = jnp.eye(len(s), dtype=s.dtype)
-    size = safe / jnp.maximum(d @ d, 1e-300)
-    V = one - jnp.outer(s, d) / safe
-    H = jnp.where(state.updates == 0, size * one, state.H)
-    new = V @ H @ V.T + jnp.outer(s, s) / safe
-    return jnp.where(fits, new, state.H), state.updates + fits
+    size = (d @ d) / safe * jnp.eye(len(s), dtype=s.dtype)
+    B = jnp.where(fits & (state.updates == 0), size, state.B)
+    Bs = B @ s
+    bent = jnp.where(fits, s @ Bs, 1.0)
+    new = B - jnp.outer(Bs, Bs) / bent + jnp.outer(d, d) / safe
+    return jnp.where(fits, new, state.B), state.updates + fits
 
 
-def _narrowed(line: Search, fallen: Array, f: Array, slope: Array) -> Search:
+def _until(p: Array, low: Array, high: Array) -> Float[Array, " k"]:
+    """How far one may go along `p` before each entry leaves its bounds."""
+    room = jnp.where(p > 0, high, low)
+    return jnp.where(p != 0, room / jnp.where(p != 0, p, 1.0), jnp.inf)
+
+
+def within(B: Array, g: Array, low: Array, high: Array) -> Float[Array, " k"]:
+    r"""The least of $g^T p + p^T B p/2$ between bounds, which hold zero.
+
+    By an active set: entries are added where they meet a bound, and the one that pulls
+    most from its bound is let go, until none does.
+    """
+    k = len(g)
+
+    def go(carry: tuple) -> tuple:
+        p, on, _, count = carry
+        free = ~on
+        both = free[:, None] & free[None, :]
+        r = jnp.where(free, g + B @ p, 0.0)
+        step = -jnp.linalg.solve(jnp.where(both, B, jnp.eye(k)), r)
+        until = jnp.where(free, _until(step, low - p, high - p), jnp.inf)
+        meets = jnp.argmin(until)
+        share = jnp.clip(until[meets], 0.0, 1.0)
+        p = jnp.clip(p + share * step, low, high)
+        met = share < 1
+        pull = g + B @ p
+        pulled = jnp.where(on, jnp.where(p <= low, -pull, pull), -jnp.inf)
+        worst = jnp.argmax(pulled)
+        leaves = ~met & (pulled[worst] > 0)
+        each = jnp.arange(k)
+        on = jnp.where(met, on | (each == meets), on & ~(leaves & (each == worst)))
+        return p, on, ~met & ~leaves, count + 1
+
+    out = ((low >= 0) & (g > 0)) | ((high <= 0) & (g < 0))
+    begin = (jnp.zeros_like(g), out, jnp.array(False), 0)
+    some = lambda carry: ~carry[2] & (carry[3] < 10 * k)
+    return jax.lax.while_loop(some, go, begin)[0]
+
+
+def _narrowed(
+    line: Search, fallen: Array, f: Array, slope: Array, longest: Array
+) -> Search:
     """The bracket after a look, and where to look next.
 
     That is the least of the cubic through values and slopes of the look and of the
-    bracket's near end (Nocedal and Wright, *Numerical Optimization*, 2006, 3.59).
+    bracket's near end (Nocedal and Wright, 2006, 3.59).
     """
     t, wide = line.t, line.t - line.low
     d1 = line.slope_low + slope - 3 * (f - line.f_low) / wide
@@ -167,7 +218,7 @@ def _narrowed(line: Search, fallen: Array, f: Array, slope: Array) -> Search:
     share = 1 - (slope + d2 - d1) / jnp.where(known, bottom, 1.0)  # of the way from low
     back = line.low + jnp.where(known, jnp.clip(share, 0.1, 0.9), 0.5) * wide
     further = jnp.where(known & (share > 1), share, LONGER)
-    far = line.low + jnp.clip(further, NEARER, LONGER) * wide
+    far = jnp.minimum(line.low + jnp.clip(further, NEARER, LONGER) * wide, longest)
     onward = jnp.where(jnp.isinf(line.high), far, (t + line.high) / 2)
     pick = lambda a, b: jnp.where(fallen, a, b)
     return Search(

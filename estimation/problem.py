@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PyTree
 
 from djdyn._types import Scalar
 from djdyn.descent import AbstractProblem, Flat, entries
-from djdyn.parameters import FreeParameter, Unbounded, pack, unpack
+from djdyn.parameters import Between, FreeParameter, Unbounded, pack, unpack
 
 from .losses import Squares
 from .priors import AbstractPrior, Normal, as_priors
@@ -50,6 +50,9 @@ class Problem(AbstractProblem):
         self.trials = (trials,) if isinstance(trials, Trial) else tuple(trials)
         self.free = tuple(FreeParameter(f) if isinstance(f, str) else f for f in free)
         self.priors, self.loss = as_priors(priors), loss or Squares()
+        for f in (*self.free, *(f for t in self.trials for f in t.free)):
+            if isinstance(f.transform, Between):
+                raise ValueError(f"{f.path!r}: estimates are Bounded, not Between")
         names = [t.name for t in self.trials]
         if len({*names}) != len(names):
             raise ValueError(f"trials need names of their own, got {', '.join(names)}")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,14 +13,16 @@ from djdyn import Bounded, FreeParameter, Positive
 
 from . import titan4_judge as judge
 from .study import Study
-from .titan4_conditions import corners, machine
-from .titan4_loop import COST, HOW, SAVES, SPAN, instrumented, noisy
+from .titan4_conditions import corners, held_up, machine
+from .titan4_loop import COST, HOW, SAVES, SPAN, STICKS, instrumented, noisy, silent
+from .titan4_realtime import PERIOD
 from .tuning import gain_table, keep, race
 
 
 STEPS, BUDGET = 40, 1000
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
+MODULUS, STIFFNESS = 0.6, 10.0  # kept in the eight corners; price of falling short
 FREE = tuple(
     FreeParameter(p, Bounded(1.0, QUICKEST) if p == "path.frequency" else Positive())
     for p in PATHS
@@ -37,6 +40,14 @@ def begun(source: djdyn.System) -> djdyn.System:
     )
 
 
+def in_motion(system: djdyn.System) -> djdyn.State:
+    """Where all joints move. A shut valve has no gain: at rest there is no loop."""
+    how: dict[str, Any] = {"solver": "rk4", "dt": PERIOD, "inputs": STICKS}
+    quiet = silent(system)
+    run = djdyn.simulate(quiet, judge.ALL_MOVE, held_up(quiet), saveat=2, **how)
+    return jax.tree.map(lambda x: x[-1], run.y)
+
+
 def tuned(
     source: djdyn.System,
     train: Scenarios,
@@ -47,10 +58,11 @@ def tuned(
     steps: int = STEPS,
     **more: Any,
 ) -> Tuned:
-    """Tunes an instrumented machine on some conditions."""
+    """Tunes an instrumented machine on some conditions, within margins."""
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,
-        saves=saves, **more, **HOW,
+        saves=saves, rest=in_motion, loop=judge.VALVES, delay=1.5 * PERIOD,
+        modulus=MODULUS, stiffness=STIFFNESS, **more, **HOW,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from .winch_seas import (
 
 
 COUNT, OTHERS = 16, 64  # seas to tune on, all heights and periods once; held out
-BUDGET = 600  # runs through those tuned on, for each other search
+BUDGET = 1000  # runs through those tuned on, for each other search
 
 
 def run(study: Study) -> None:
@@ -37,7 +37,7 @@ def run(study: Study) -> None:
     ready = rest(system)
     count = COUNT if study.quick else OTHERS
     train = conditions(system, ready, 0, COUNT)
-    others = conditions(system, ready, 1000, count)
+    others = conditions(system, ready, 3000, count)
     study.report.text(
         f"Three gains and three limits of the drive are tuned on {COUNT} seas, and "
         f"judged on {count} others. In each a wave slams the payload, with up to "
@@ -48,7 +48,7 @@ def run(study: Study) -> None:
         "tenth beyond four fifths of them. It starts from a PI controller by "
         "Skogestad's rule."
     )
-    steps = 5 if study.quick else 20
+    steps = 10 if study.quick else 40
     found = tune(system, (train, others), steps, study.out / "tuning")
     keep(study, found)
     judged(study, found, others)
@@ -64,7 +64,7 @@ def judged(study: Study, found: Tuned, others: Scenarios) -> None:
         found.cost_ratio,
         0.0,
         0.7 if study.quick else 0.5,
-        note=f"held out, to the start; {len(found.history)} Jacobians",
+        note=f"held out, to the start; {len(found.history)} gradients",
     )
     before, after = found.figures()["held out"]["tension"]
     study.metric(

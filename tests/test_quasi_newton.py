@@ -7,7 +7,7 @@ import optimistix as optx
 import pytest
 import scipy.optimize
 
-from djdyn.quasi_newton import BFGS
+from djdyn.quasi_newton import BFGS, within
 
 
 def rosenbrock(y, _=None):
@@ -51,3 +51,37 @@ def test_a_cost_that_is_hopeless_ahead_is_turned_back_from():
     cliff = lambda y, _: jnp.where(y[0] < 1, jnp.cosh(3 * (y[0] - 0.9)), 1e8)
     found = descended(cliff, jnp.array([-1.0]))
     assert jnp.allclose(found.value, 0.9, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_within_bounds_a_quadratic_is_least_where_scipy_finds_it(seed):
+    rng = np.random.default_rng(seed)
+    A, g = rng.normal(size=(8, 8)), 3 * rng.normal(size=8)
+    B, low, high = A @ A.T + 0.1 * np.eye(8), -rng.random(8), rng.random(8)
+    low[0], high[1], low[2] = -np.inf, np.inf, 0.0
+    p = within(*map(jnp.asarray, (B, g, low, high)))
+    value = lambda p: g @ p + p @ B @ p / 2
+    known = scipy.optimize.minimize(
+        value, np.zeros(8), jac=lambda p: g + B @ p, method="L-BFGS-B",
+        bounds=list(zip(low, high, strict=True)), options={"ftol": 1e-15, "gtol": 1e-9},
+    )  # fmt: skip
+    assert np.allclose(p, known.x, atol=1e-5)
+    assert value(p) <= known.fun + 1e-10
+
+
+def test_bounds_are_kept_and_found():
+    """Rosenbrock's valley, whose bottom lies outside."""
+    y0, seen = jnp.array([-1.2, 0.2]), []
+    options = {"lower": jnp.array([-1.5, -1.0]), "upper": jnp.array([2.0, 0.5])}
+
+    def fn(y, _):
+        jax.debug.callback(lambda y: seen.append(np.asarray(y)), y)
+        return rosenbrock(y)
+
+    with jax.numpy_dtype_promotion("standard"):
+        found = optx.minimise(fn, BFGS(1e-9, 1e-9), y0, options=options, throw=False)
+    x = scipy.optimize.minimize_scalar(lambda x: rosenbrock(jnp.array([x, 0.5]))).x
+    assert jnp.allclose(found.value, jnp.array([x, 0.5]), atol=1e-6)
+    assert np.all(np.array(seen) >= np.asarray(options["lower"]))
+    assert np.all(np.array(seen) <= np.asarray(options["upper"]))
+    assert found.stats["num_steps"] < 40

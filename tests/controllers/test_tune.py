@@ -2,6 +2,7 @@
 
 import warnings
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.stats
 import controllers as c
 import djdyn
 from controllers import JointPID, MeanSquare, sample, tune
+from controllers.margins import moduli
 from djdyn import Bounded, FreeParameter, Positive
 from djdyn.parts import JointActuator, JointSpring
 
@@ -72,6 +74,34 @@ def test_a_limit_is_kept(slide, tmp_path):
     found.save(tmp_path / "gains.json")
     again = djdyn.put(slide, c.load_gains(tmp_path / "gains.json"))
     assert np.allclose(djdyn.get(again, "pid.kd"), found.gains["pid.kd"])
+
+
+def test_a_margin_is_kept(slide):
+    """Without it gains grow until the loop bears no delay."""
+    start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
+    found = tune(
+        slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
+        scenarios=start, rest=lambda s: s.initial_state(), loop="pid.u", delay=0.02,
+        modulus=0.7, rounds=6, saves=151, **HOW,
+    )  # fmt: skip
+    assert found.margins is not None
+    assert np.allclose(found.margins[1].modulus, 0.7, atol=5e-3)
+    assert found.figures()["tuned on"]["modulus margin exceeded by"][1] < 2e-3
+
+
+def test_moduli_have_derivatives(slide):
+    """Beside those of `margins`, and beside differences."""
+    y = slide.initial_state()
+
+    def of(gains):
+        return moduli(put(gains), y, ("pid.u",), 0.05)[0]
+
+    put = lambda x: djdyn.put(slide, {"pid.kp": x[:1], "pid.kd": x[1:]})
+    gains = jnp.array([30.0, 8.0])
+    fine = c.margins(put(gains), y, "pid.u", 0.05).modulus[0]
+    assert 0.2 < fine < 0.9 and np.allclose(of(gains), fine, rtol=1e-3)
+    slopes = [(of(gains + d) - of(gains - d)) / 2e-4 for d in 1e-4 * jnp.eye(2)]
+    assert np.allclose(jax.grad(of)(gains), slopes, rtol=1e-5)
 
 
 def test_a_limit_that_cannot_be_kept_is_named(slide):
