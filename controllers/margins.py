@@ -158,7 +158,7 @@ def _looked(matrices: Matrices, delay: Array) -> tuple[Array, Matrices]:
     found = jax.pure_callback(
         _nearest, shapes, *matrices, delay, vmap_method="sequential"
     )
-    return found[0], found[1:]
+    return found[0], (found[1], found[2], found[3], found[4])
 
 
 @jax.custom_jvp
@@ -169,8 +169,8 @@ def _moduli(matrices: Matrices, delay: Array) -> Float[Array, " m"]:
 @_moduli.defjvp
 def _(primals, tangents):
     found, slopes = _looked(*primals)
-    dot = lambda x, d: jnp.tensordot(x, d, 2)
-    return found, sum(map(dot, slopes, tangents[0]))
+    changes = [jnp.tensordot(x, d, 2) for x, d in zip(slopes, tangents[0], strict=True)]
+    return found, jnp.sum(jnp.stack(changes), 0)
 
 
 @eqx.filter_jit

@@ -79,18 +79,7 @@ def tune(
     - `save`: a file that keeps the last step. If it is there, the tuning goes on.
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """
-    if not cost:
-        raise ValueError("the cost has no terms")
-    if risk not in ("mean", "worst") and not (isinstance(risk, float) and 0 < risk < 1):
-        raise ValueError(f"risk is mean, worst or a number from 0 to 1, not {risk!r}")
-    if loop is not None and rest is None:
-        raise ValueError(f"margins at {loop!r} need a state of rest")
-    if modulus is not None and (loop is None or not 0 < modulus < 1):
-        raise ValueError(
-            f"a modulus from 0 to 1 is kept at a loop, not {modulus!r} at {loop!r}"
-        )
-    if diverged not in ("penalise", "exclude"):
-        raise ValueError(f"diverged is penalise or exclude, not {diverged!r}")
+    _check(cost, risk, diverged, rest, loop, modulus)
     some, held = scenarios or Scenarios(), None
     if rest is not None and loop is not None and modulus is not None:
         held = _opened(system, some, rest, loop, delay, modulus)
@@ -99,16 +88,7 @@ def tune(
         diverged, stiffness, how, held,
     )  # fmt: skip
     solver = solver_for(method, tolerance)
-    if not isinstance(solver, BFGS):
-        for f in objective.free:
-            if np.any(np.isfinite(f.transform.bounds())):
-                raise ValueError(
-                    f"bounds of {f.path!r} are kept by method 'bfgs' alone"
-                )
-    if is_squares(solver):
-        if risk != "mean":
-            raise ValueError(f"least squares are a mean over scenarios, not {risk!r}")
-        eqx.filter_eval_shape(objective.residuals, objective.x0)  # refuses other terms
+    _check_method(solver, objective)
     xs = _scattered(objective, starts, spread, seed)
     before = judge(objective, objective.x0)
     if not np.any(before.ok):
@@ -135,13 +115,7 @@ def tune(
     seen = {"tuned on": (before, after)}
     if others is not None:
         seen["held out"] = judge(others, objective.x0), judge(others, x)
-    growth = edges = None
-    if rest is not None:
-        resting = [_resting(objective, x, rest) for x in (objective.x0, x)]
-        growth = np.array([[_growth(*at) for at in some] for some in resting])
-        if loop is not None:
-            of = lambda some: _worst([margins(s, y, loop, delay) for s, y in some])
-            edges = of(resting[0]), of(resting[1])
+    growth, edges = _about_rest(objective, x, rest, loop, delay)
     return Tuned(
         objective=objective,
         x=x,
@@ -152,6 +126,61 @@ def tune(
         margins=edges,
         seconds=seconds,
     )
+
+
+def _check(
+    cost: Mapping[str, AbstractTerm],
+    risk: Risk,
+    diverged: str,
+    rest: Callable | None,
+    loop: str | Sequence[str] | None,
+    modulus: float | None,
+) -> None:
+    if not cost:
+        raise ValueError("the cost has no terms")
+    if risk not in ("mean", "worst") and not (isinstance(risk, float) and 0 < risk < 1):
+        raise ValueError(f"risk is mean, worst or a number from 0 to 1, not {risk!r}")
+    if loop is not None and rest is None:
+        raise ValueError(f"margins at {loop!r} need a state of rest")
+    if modulus is not None and (loop is None or not 0 < modulus < 1):
+        raise ValueError(
+            f"a modulus from 0 to 1 is kept at a loop, not {modulus!r} at {loop!r}"
+        )
+    if diverged not in ("penalise", "exclude"):
+        raise ValueError(f"diverged is penalise or exclude, not {diverged!r}")
+
+
+def _check_method(solver: Any, objective: Objective) -> None:
+    if not isinstance(solver, BFGS):
+        for f in objective.free:
+            if any(np.any(np.isfinite(b)) for b in f.transform.bounds()):
+                raise ValueError(
+                    f"bounds of {f.path!r} are kept by method 'bfgs' alone"
+                )
+    if is_squares(solver):
+        if objective.risk != "mean":
+            raise ValueError(
+                f"least squares are a mean over scenarios, not {objective.risk!r}"
+            )
+        eqx.filter_eval_shape(objective.residuals, objective.x0)  # refuses other terms
+
+
+def _about_rest(
+    objective: Objective,
+    x: Flat,
+    rest: Callable[[System], State] | None,
+    loop: str | Sequence[str] | None,
+    delay: float,
+) -> tuple[np.ndarray | None, tuple[Margins, Margins] | None]:
+    """Growth in all scenarios, and the worst margins, before and after."""
+    if rest is None:
+        return None, None
+    both = [_resting(objective, x, rest) for x in (objective.x0, x)]
+    growth = np.array([[_growth(*at) for at in some] for some in both])
+    if loop is None:
+        return growth, None
+    of = lambda some: _worst([margins(s, y, loop, delay) for s, y in some])
+    return growth, (of(both[0]), of(both[1]))
 
 
 def _spent(solver: Any, unknowns: int, past: list[np.ndarray]) -> np.ndarray:

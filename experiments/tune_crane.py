@@ -77,7 +77,7 @@ def run(study: Study) -> None:
         found = controllers.tune(
             system, SPAN, free=free(), cost=cost(*scale), constraints=LIMITS,
             stiffness=100.0, scenarios=train, held_out=others, saves=SAVES,
-            max_steps=10 if study.quick else 40, rest=rest, loop="pd.u",
+            max_steps=10 if study.quick else 60, rest=rest, loop="pd.u",
             delay=1.5 * PERIOD, save=study.out / "tuning", **HOW,
         )  # fmt: skip
         keep(study, found)
@@ -85,7 +85,7 @@ def run(study: Study) -> None:
         without(study, "tune_crane", found, others)
     with study.stage("other searches"):
         if not study.quick:
-            race(study, "tune_crane", found, 800, ("CMA-ES", "Nelder-Mead"))
+            race(study, "tune_crane", found, 1000, ("CMA-ES", "Nelder-Mead"))
 
 
 def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:

@@ -76,6 +76,21 @@ def test_a_limit_is_kept(slide, tmp_path):
     assert np.allclose(djdyn.get(again, "pid.kd"), found.gains["pid.kd"])
 
 
+def test_gains_that_are_best_at_a_bound_end_there(slide):
+    """Errors alone cost something, so stiffness goes as far as it may."""
+    start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
+    free = [
+        FreeParameter("pid.kp", djdyn.Between([1.0], [6.0])),
+        FreeParameter("pid.kd", djdyn.Between([1.0], [30.0])),
+    ]
+    cost = {"tracking": MeanSquare("slide.q", scale=0.3)}
+    found = tune(slide, 6.0, free=free, cost=cost, scenarios=start, saves=151, **HOW)
+    assert found.gains["pid.kp"] == 6.0
+    # Least of the integral of q2 over all time: kd2 = m kp.
+    assert np.allclose(found.gains["pid.kd"], np.sqrt(MASS * 6.0), rtol=1e-2)
+    assert len(found.history) < 25
+
+
 def test_a_margin_is_kept(slide):
     """Without it gains grow until the loop bears no delay."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
@@ -168,6 +183,11 @@ def test_several_starts_run_at_once(slide, moved):
         ("no parameter 'pid.kq'", {"free": ["pid.kq"]}),
         ("no terms", {"cost": {}}),
         ("need a state of rest", {"loop": "pid.u"}),
+        ("a modulus from 0 to 1 is kept at a loop", {"modulus": 0.5}),
+        (
+            "bounds of 'pid.kp' are kept by method 'bfgs' alone",
+            {"method": "lm", "free": [FreeParameter("pid.kp", djdyn.Between(1, 9))]},
+        ),
         ("unknown signal 'pid.w'", {"cost": {"effort": MeanSquare("pid.w")}}),
         ("method is", {"method": "simplex"}),
         ("risk is", {"risk": 2.0}),

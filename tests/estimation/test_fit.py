@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from djdyn import FreeParameter, Positive
+from djdyn import Between, FreeParameter, Positive
 from estimation import (
     Cauchy,
     Huber,
@@ -202,6 +202,8 @@ def test_priors_weigh_as_measurements():
     assert np.allclose(found(result), peer.x, rtol=1e-6)
     with pytest.raises(ValueError, match="prior on 'mass'"):
         fit(Decay(), trial, FREE, priors={"mass": (1.0, 1.0)})
+    with pytest.raises(ValueError, match="'rate': estimates are Bounded"):
+        fit(Decay(), trial, [FreeParameter("rate", Between(0.1, 9.0))])
 
 
 def test_an_error_on_data_not_fitted_comes_with_the_result():
