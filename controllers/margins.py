@@ -102,17 +102,15 @@ def _open_loops(
     """Responses of the loop opened at each entry of signals, the others closed."""
     A, B, C, D = (np.asarray(x) for x in _opened(system, y, signals))
     on = _reached(A, B)
-    G, _, _ = _response(A[on][:, on], B[on], C[:, on], D, FREQUENCIES)
+    G, _ = _response(A[on][:, on], B[on], C[:, on], D, FREQUENCIES)
     return [-_closed(G, i)[0] for i in range(len(D))]
 
 
-def _response(A: Any, B: Any, C: Any, D: Any, at: np.ndarray) -> tuple[Any, Any, Any]:
-    r"""$G = C \Phi B + D$ with $\Phi = (j\omega - A)^{-1}$; $\Phi B$ and $C \Phi$."""
+def _response(A: Any, B: Any, C: Any, D: Any, at: np.ndarray) -> tuple[Any, Any]:
+    r"""$G = C \Phi B + D$ with $\Phi = (j\omega - A)^{-1}$, and $\Phi B$."""
     s = 1j * at[:, None, None] * np.eye(len(A)) - A
-    each = lambda X: np.broadcast_to(X, (len(at), *X.shape))
-    right = np.linalg.solve(s, each(B))
-    left = np.linalg.solve(np.swapaxes(s, 1, 2), each(C.T))
-    return C @ right + D, right, np.swapaxes(left, 1, 2)
+    states = np.linalg.solve(s, np.broadcast_to(B, (len(s), *B.shape)))
+    return C @ states + D, states
 
 
 def _closed(G: Complex[np.ndarray, "f m m"], i: int) -> tuple[Any, Any, Any]:
@@ -135,17 +133,21 @@ def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ..
     C\Phi\,dB + dD)\,r$.
     """
     A, B, C, D, delay = (np.asarray(x) for x in (A, B, C, D, delay))
-    G, right, left = _response(A, B, C, D, COARSE)
+    on = _reached(A, B)
+    a, b, c = A[on][:, on], B[on], C[:, on]
+    G, states = _response(a, b, c, D, COARSE)
+    late = np.exp(-1j * COARSE * delay)
     found = []
     for i in range(len(D)):
         loop, l, r = _closed(G, i)
-        late = np.exp(-1j * COARSE * delay)
         away = 1 - loop * late
         k = np.argmin(np.abs(away))
-        size = np.abs(away[k])
+        size, l, r = np.abs(away[k]), l[k], r[k]
         weight = -np.conj(away[k]) / max(size, TINY) * late[k]
-        Br, lC = right[k] @ r[k], l[k] @ left[k]
-        pairs = ((lC, Br), (lC, r[k]), (l[k], Br), (l[k], r[k]))
+        Br, lC = np.zeros((2, len(A)), complex)
+        Br[on] = states[k] @ r
+        lC[on] = np.linalg.solve(1j * COARSE[k] * np.eye(len(a)) - a.T, c.T @ l)
+        pairs = ((lC, Br), (lC, r), (l, Br), (l, r))
         found.append((size, *(np.real(weight * np.outer(*p)) for p in pairs)))
     return tuple(np.stack(x) for x in zip(*found, strict=True))
 
