@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Array, Bool, Complex, Float
 
 from djdyn import State, System
@@ -16,6 +17,7 @@ from .linear import matrices, signal_of
 
 
 FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
+NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
 TINY = 1e-12  # of a distance from minus one, where its slope has no direction
 Matrices = tuple[Array, Array, Array, Array]  # A, B, C, D
 COARSE = np.logspace(-1, 3.5, 271)  # rad/s, for margins that are tuned
@@ -81,8 +83,9 @@ def moduli(
 ) -> Float[Array, " m"]:
     """Least distances from minus one as in `margins`, with derivatives.
 
-    Sampled coarsely: a resonance that is sharper than the samples looks better than it
-    is.
+    Of a loop that is unstable without its delay, minus the largest growth, 1/s: so a
+    search is led back. Sampled coarsely: a resonance that is sharper than the samples
+    looks better than it is.
     """
     return _moduli(_opened(system, y, signals), jnp.asarray(delay))
 
@@ -130,11 +133,21 @@ def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ..
     r"""Least $|1 + L_i|$ over frequencies, and its derivatives by all four matrices.
 
     At the frequency where it is least, $dL_i = -l\,(dC\,\Phi B + C\Phi\,dA\,\Phi B +
-    C\Phi\,dB + dD)\,r$.
+    C\Phi\,dB + dD)\,r$; of a pole with eigenvectors $y$ and $x$ of the closed loop the
+    same holds with $\Phi B r = x$ and $l C \Phi = y^*/y^* x$.
     """
     A, B, C, D, delay = (np.asarray(x) for x in (A, B, C, D, delay))
     on = _reached(A, B)
     a, b, c = A[on][:, on], B[on], C[:, on]
+    back = np.linalg.inv(np.eye(len(D)) - D)
+    turned: Any = scipy.linalg.eig(a + b @ back @ c, left=True)
+    poles, left, right = turned
+    worst = np.argmax(poles.real)
+    if poles[worst].real > NEUTRAL:
+        x, y = right[:, worst], left[:, worst].conj()
+        y = y / (y @ x)
+        one = _spread(-poles[worst].real, -1.0, y @ b @ back, back @ c @ x, y, x, on)
+        return tuple(np.stack([x] * len(D)) for x in one)
     G, states = _response(a, b, c, D, COARSE)
     late = np.exp(-1j * COARSE * delay)
     found = []
@@ -142,14 +155,21 @@ def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ..
         loop, l, r = _closed(G, i)
         away = 1 - loop * late
         k = np.argmin(np.abs(away))
-        size, l, r = np.abs(away[k]), l[k], r[k]
+        size = np.abs(away[k])
         weight = -np.conj(away[k]) / max(size, TINY) * late[k]
-        Br, lC = np.zeros((2, len(A)), complex)
-        Br[on] = states[k] @ r
-        lC[on] = np.linalg.solve(1j * COARSE[k] * np.eye(len(a)) - a.T, c.T @ l)
-        pairs = ((lC, Br), (lC, r), (l, Br), (l, r))
-        found.append((size, *(np.real(weight * np.outer(*p)) for p in pairs)))
+        lC = np.linalg.solve(1j * COARSE[k] * np.eye(len(a)) - a.T, c.T @ l[k])
+        found.append(_spread(size, weight, l[k], r[k], lC, states[k] @ r[k], on))
     return tuple(np.stack(x) for x in zip(*found, strict=True))
+
+
+def _spread(
+    value: float, weight: complex, l: Any, r: Any, lC: Any, Br: Any, on: np.ndarray
+) -> tuple[Any, ...]:
+    """A value, and its slopes by `A`, `B`, `C` and `D` with all their states."""
+    full = np.zeros((2, len(on)), complex)
+    full[:, on] = lC, Br
+    pairs = ((full[0], full[1]), (full[0], r), (l, full[1]), (l, r))
+    return (value, *(np.real(weight * np.outer(*p)) for p in pairs))
 
 
 def _looked(matrices: Matrices, delay: Array) -> tuple[Array, Matrices]:

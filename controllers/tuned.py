@@ -10,11 +10,10 @@ from jaxtyping import Array
 
 from djdyn import System
 
-from .margins import Margins
+from .margins import NEUTRAL, Margins
 from .objective import Objective, Seen
 
 
-NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
 NUDGE = 0.1
 GRADIENT = 4  # simulations that a gradient is counted as
 

@@ -6,7 +6,7 @@ from jaxtyping import Array
 
 import djdyn
 from controllers import Scenarios, linearise, margins
-from controllers.tuned import NEUTRAL
+from controllers.margins import NEUTRAL
 
 from . import titan4_model as titan
 from .study import Study

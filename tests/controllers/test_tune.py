@@ -111,12 +111,18 @@ def test_moduli_have_derivatives(slide):
     def of(gains):
         return moduli(put(gains), y, ("pid.u",), 0.05)[0]
 
-    put = lambda x: djdyn.put(slide, {"pid.kp": x[:1], "pid.kd": x[1:]})
-    gains = jnp.array([30.0, 8.0])
-    fine = c.margins(put(gains), y, "pid.u", 0.05).modulus[0]
-    assert 0.2 < fine < 0.9 and np.allclose(of(gains), fine, rtol=1e-3)
-    slopes = [(of(gains + d) - of(gains - d)) / 2e-4 for d in 1e-4 * jnp.eye(2)]
-    assert np.allclose(jax.grad(of)(gains), slopes, rtol=1e-5)
+    put = lambda x: djdyn.put(
+        slide, {"pid.kp": x[:1], "pid.kd": x[1:2], "pid.ki": x[2]}
+    )
+    stable, unstable = jnp.array([30.0, 8.0, 9.0]), jnp.array([30.0, 2.0, 60.0])
+    fine = c.margins(put(stable), y, "pid.u", 0.05).modulus[0]
+    assert 0.2 < fine < 0.9 and np.allclose(of(stable), fine, rtol=1e-3)
+    growth = np.max(np.roots([MASS, 2.0, 30.0, 60.0]).real)
+    assert np.allclose(of(unstable), -growth) and growth > 0.1
+    for x in (stable, unstable):
+        slopes = [(of(x + d) - of(x - d)) / 2e-4 for d in 1e-4 * jnp.eye(3)]
+        assert np.allclose(jax.grad(of)(x), slopes, rtol=1e-5)
+        assert np.allclose(jax.jacfwd(of)(x), slopes, rtol=1e-5)
 
 
 def test_a_limit_that_cannot_be_kept_is_named(slide):
