@@ -163,7 +163,7 @@ def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ..
 
 
 def _spread(
-    value: float, weight: complex, l: Any, r: Any, lC: Any, Br: Any, on: np.ndarray
+    value: Any, weight: Any, l: Any, r: Any, lC: Any, Br: Any, on: np.ndarray
 ) -> tuple[Any, ...]:
     """A value, and its slopes by `A`, `B`, `C` and `D` with all their states."""
     full = np.zeros((2, len(on)), complex)
