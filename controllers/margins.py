@@ -20,7 +20,7 @@ FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
 NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
 TINY = 1e-12  # of a distance from minus one, where its slope has no direction
 Matrices = tuple[Array, Array, Array, Array]  # A, B, C, D
-COARSE = np.logspace(-1, 3.5, 271)  # rad/s, for margins that are tuned
+COARSE = np.logspace(-1, 3.5, 91)  # rad/s, to begin with
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,8 +84,7 @@ def moduli(
     """Least distances from minus one as in `margins`, with derivatives.
 
     Of a loop that is unstable without its delay, minus the largest growth, 1/s: so a
-    search is led back. Sampled coarsely: a resonance that is sharper than the samples
-    looks better than it is.
+    search is led back.
     """
     return _moduli(_opened(system, y, signals), jnp.asarray(delay))
 
@@ -137,6 +136,9 @@ def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ..
     same holds with $\Phi B r = x$ and $l C \Phi = y^*/y^* x$.
     """
     A, B, C, D, delay = (np.asarray(x) for x in (A, B, C, D, delay))
+    if not all(np.all(np.isfinite(x)) for x in (A, B, C, D)):
+        none = [np.zeros((len(D), *x.shape), x.dtype) for x in (A, B, C, D)]
+        return np.full(len(D), np.nan, A.dtype), *none
     on = _reached(A, B)
     a, b, c = A[on][:, on], B[on], C[:, on]
     back = np.linalg.inv(np.eye(len(D)) - D)
@@ -146,26 +148,46 @@ def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ..
     if poles[worst].real > NEUTRAL:
         x, y = right[:, worst], left[:, worst].conj()
         y = y / (y @ x)
-        one = _spread(-poles[worst].real, -1.0, y @ b @ back, back @ c @ x, y, x, on)
-        return tuple(np.stack([x] * len(D)) for x in one)
-    G, states = _response(a, b, c, D, COARSE)
-    late = np.exp(-1j * COARSE * delay)
-    found = []
-    for i in range(len(D)):
-        loop, l, r = _closed(G, i)
-        away = 1 - loop * late
-        k = np.argmin(np.abs(away))
-        size = np.abs(away[k])
-        weight = -np.conj(away[k]) / max(size, TINY) * late[k]
-        lC = np.linalg.solve(1j * COARSE[k] * np.eye(len(a)) - a.T, c.T @ l[k])
-        found.append(_spread(size, weight, l[k], r[k], lC, states[k] @ r[k], on))
-    return tuple(np.stack(x) for x in zip(*found, strict=True))
+        one = (-poles[worst].real, -1.0, y @ b @ back, back @ c @ x, y, x)
+        found = [_spread(one, on)] * len(D)
+        return tuple(np.stack(x).astype(A.dtype) for x in zip(*found, strict=True))
+    at = np.union1d(COARSE, np.abs(poles.imag[poles.imag != 0]))  # sharp resonances
+    there = _response(a, b, c, D, at)
+    each = [_least((a, b, c, D), delay, i, at, there) for i in range(len(D))]
+    found = [_spread(one, on) for one in each]
+    return tuple(np.stack(x).astype(A.dtype) for x in zip(*found, strict=True))
 
 
-def _spread(
-    value: Any, weight: Any, l: Any, r: Any, lC: Any, Br: Any, on: np.ndarray
+def _least(
+    matrices: tuple[Any, Any, Any, Any],
+    delay: Any,
+    i: int,
+    at: np.ndarray,
+    there: tuple[Any, Any],
+    closer: int = 3,
 ) -> tuple[Any, ...]:
+    """What `_spread` takes, where a loop comes nearest to minus one.
+
+    Looked at closer and closer, or it would jump from sample to sample.
+    """
+    (a, _, c, _), (G, states) = matrices, there
+    loop, l, r = _closed(G, i)
+    late = np.exp(-1j * at * delay)
+    away = 1 - loop * late
+    k = np.argmin(np.abs(away))
+    if closer:
+        near = np.linspace(at[max(k - 1, 0)], at[min(k + 1, len(at) - 1)], 17)
+        there = _response(*matrices, near)
+        return _least(matrices, delay, i, near, there, closer - 1)
+    size = np.abs(away[k])
+    weight = -np.conj(away[k]) / max(size, TINY) * late[k]
+    lC = np.linalg.solve(1j * at[k] * np.eye(len(a)) - a.T, c.T @ l[k])
+    return size, weight, l[k], r[k], lC, states[k] @ r[k]
+
+
+def _spread(one: tuple[Any, ...], on: np.ndarray) -> tuple[Any, ...]:
     """A value, and its slopes by `A`, `B`, `C` and `D` with all their states."""
+    value, weight, l, r, lC, Br = one
     full = np.zeros((2, len(on)), complex)
     full[:, on] = lC, Br
     pairs = ((full[0], full[1]), (full[0], r), (l, full[1]), (l, r))

@@ -123,6 +123,7 @@ def test_moduli_have_derivatives(slide):
         slopes = [(of(x + d) - of(x - d)) / 2e-4 for d in 1e-4 * jnp.eye(3)]
         assert np.allclose(jax.grad(of)(x), slopes, rtol=1e-5)
         assert np.allclose(jax.jacfwd(of)(x), slopes, rtol=1e-5)
+    assert np.isnan(jax.jit(of)(jnp.array([jnp.nan, 8.0, 9.0])))  # and nothing raised
 
 
 def test_a_limit_that_cannot_be_kept_is_named(slide):
