@@ -13,7 +13,7 @@ import djdyn
 from djdyn import FreeParameter, State, System
 from djdyn._types import Scalar
 from djdyn.descent import AbstractProblem, Flat, entries
-from djdyn.parameters import Unbounded, as_free, pack, unpack
+from djdyn.parameters import Unbounded, as_free, bounds_of, pack, unpack
 from djdyn.system import Instant
 
 from .margins import moduli
@@ -134,7 +134,7 @@ class Objective(AbstractProblem):
         logarithms and the like."""
         sizes = {}
         for f, x in zip(self.free, pack(self.system, self.free).values(), strict=True):
-            low, high = f.transform.bounds()
+            low, high = bounds_of(f.transform)
             size = jnp.max(jnp.abs(x), initial=0.0)
             known = isinstance(f.transform, Unbounded) & (size > 0)
             size = jnp.where(known, size, 1.0)
@@ -144,7 +144,7 @@ class Objective(AbstractProblem):
 
     def bounds(self) -> tuple[Flat, Flat]:
         theta = pack(self.system, self.free)
-        of = {f.path: f.transform.bounds() for f in self.free}
+        of = {f.path: bounds_of(f.transform) for f in self.free}
         ends = [
             {k: jnp.broadcast_to(of[k][i], theta[k].shape) for k in theta}
             for i in (0, 1)

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from djdyn import FreeParameter, State, System
 from djdyn.descent import Flat, descend, is_squares, solver_for
+from djdyn.parameters import bounds_of
 from djdyn.quasi_newton import BFGS
 
 from .linear import linearise, signal_of
@@ -153,7 +154,7 @@ def _check(
 def _check_method(solver: Any, objective: Objective) -> None:
     if not isinstance(solver, BFGS):
         for f in objective.free:
-            if any(np.any(np.isfinite(b)) for b in f.transform.bounds()):
+            if any(np.any(np.isfinite(b)) for b in bounds_of(f.transform)):
                 raise ValueError(
                     f"bounds of {f.path!r} are kept by method 'bfgs' alone"
                 )

@@ -42,10 +42,9 @@ class AbstractProblem(eqx.Module):
     def slope(self, x: Flat) -> tuple[Float[Array, ""], Flat]:
         """Cost and its gradient."""
 
+    @abc.abstractmethod
     def bounds(self) -> tuple[Flat, Flat]:
-        """What unknowns lie between; only `BFGS` keeps them."""
-        everywhere = jnp.full_like(self.scale, jnp.inf)
-        return -everywhere, everywhere
+        """What unknowns lie between, if not infinite; only `BFGS` keeps them."""
 
 
 def entries(values: Mapping[str, Any]) -> tuple[str, ...]:

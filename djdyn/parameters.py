@@ -211,10 +211,6 @@ class AbstractTransform(eqx.Module):
     def outside(self, value: Any) -> Array:
         """From the parameter to the unconstrained number."""
 
-    def bounds(self) -> tuple[Array, Array]:
-        """Of the unconstrained number; none, unless a search is to keep them."""
-        return jnp.array(-jnp.inf), jnp.array(jnp.inf)
-
 
 class Unbounded(AbstractTransform):
     """Any number."""
@@ -269,8 +265,12 @@ class Between(AbstractTransform):
     def outside(self, value: Array) -> Array:
         return jnp.where((self.low <= value) & (value <= self.high), value, jnp.nan)
 
-    def bounds(self) -> tuple[Array, Array]:
-        return self.low, self.high
+
+def bounds_of(transform: AbstractTransform) -> tuple[Array, Array]:
+    """Of the unconstrained number; infinite, unless a search is to keep them."""
+    if isinstance(transform, Between):
+        return transform.low, transform.high
+    return jnp.array(-jnp.inf), jnp.array(jnp.inf)
 
 
 class PositiveDefinite(AbstractTransform):

@@ -208,6 +208,11 @@ class Problem(AbstractProblem):
         J, r = jacobian(twice, has_aux=True)(x)
         return r, J
 
+    def bounds(self) -> tuple[Flat, Flat]:
+        """None: transforms keep estimates in their domains."""
+        everywhere = jnp.full_like(self.x, jnp.inf)
+        return -everywhere, everywhere
+
     def slope(self, x: Flat) -> tuple[Scalar, Flat]:
         """Cost and its gradient, forward for few unknowns."""
         if x.size > FEW:
