@@ -30,13 +30,13 @@ def machine() -> djdyn.System:
     return djdyn.System(arm, {**system.parts, "path": path}, system.inputs)
 
 
-def drawn(first: int, count: int) -> Shares:
-    """By chance, from a seed."""
-    return jax.random.uniform(jax.random.key(first), (3, count))
+def drawn(seed: int, count: int) -> Shares:
+    """By chance."""
+    return jax.random.uniform(jax.random.key(seed), (3, count))
 
 
 def corners() -> Shares:
-    """Each with the least and the most of the others."""
+    """The least and the most of each, with those of the others."""
     return jnp.stack([x.ravel() for x in jnp.meshgrid(*[jnp.array([0.0, 1.0])] * 3)])
 
 

@@ -1,11 +1,13 @@
 """Margins of loops beside closed forms."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import djdyn
 from controllers import JointPID, linearise, margins
+from controllers.margins import _moduli
 from djdyn.parts import JointActuator, JointSpring
 
 
@@ -107,3 +109,20 @@ def test_loops_of_several_signals_are_opened_like_those_of_one():
     found = margins(apart, apart.initial_state(), both, delay=0.05)
     for name in ("gain", "phase", "modulus", "delay"):
         assert np.allclose(getattr(found, name), getattr(known, name), rtol=1e-9)
+
+
+def test_moduli_of_several_loops_have_derivatives():
+    """By all four matrices, each loop opened with the others closed."""
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(5, 5)) - 4 * np.eye(5)
+    B, C, D = (rng.normal(size=s) for s in ((5, 3), (3, 5), (3, 3)))
+    given = [jnp.asarray(x) for x in (A, 0.5 * B, 0.5 * C, 0.1 * D)]
+    delay = jnp.asarray(0.02)
+    assert np.all(_moduli(tuple(given), delay) > 0)  # stable
+    ways = [jnp.asarray(rng.normal(size=x.shape)) for x in given]
+    for k, way in enumerate(ways):
+        of = lambda h, k=k, way=way: _moduli(
+            tuple(x + h * way if i == k else x for i, x in enumerate(given)), delay
+        )
+        found = jax.jacfwd(of)(0.0)
+        assert np.allclose(found, (of(1e-6) - of(-1e-6)) / 2e-6, rtol=1e-4, atol=1e-7)
