@@ -2,25 +2,25 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
+from jax import lax
 from jaxtyping import Array, Bool, Complex, Float
 
 from djdyn import State, System
+from djdyn._smooth import norm
+from djdyn._types import Scalar
 
 from .linear import matrices, signal_of
 
 
 FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
 NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
-TINY = 1e-12  # of a distance from minus one, where its slope has no direction
-Matrices = tuple[Array, Array, Array, Array]  # A, B, C, D
-COARSE = np.logspace(-1, 3.5, 91)  # rad/s, to begin with
+COARSE = np.logspace(-1, 3.5, 91)  # rad/s, where a loop is looked at to begin with
+CLOSER, NEAR = 5, 17  # looks, each at so many frequencies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +50,38 @@ class Margins:
         return "\n".join(said)
 
 
+class Opened(eqx.Module):
+    r"""$\dot x = Ax + Bu$, $z = Cx + Du$ from signals given to those that are sent."""
+
+    A: Float[Array, "n n"]
+    B: Float[Array, "n m"]
+    C: Float[Array, "m n"]
+    D: Float[Array, "m m"]
+
+    def closed(self) -> Float[Array, "n n"]:
+        """`A` with all loops closed, $u = z$."""
+        inner = jnp.eye(len(self.D), dtype=self.D.dtype) - self.D
+        return self.A + self.B @ jnp.linalg.solve(inner, self.C)
+
+    def alone(self, e: Float[Array, " m"]) -> "_Loop":
+        """One loop, from the entry where `e` is one, with the others closed."""
+        inner = jnp.eye(len(e), dtype=e.dtype) - (1 - e)[:, None] * self.D
+        given = jnp.concatenate([(1 - e)[:, None] * self.C, e[:, None]], 1)
+        back = jnp.linalg.solve(inner, given)
+        K, k = back[:, :-1], back[:, -1]
+        seen = e @ self.D
+        return _Loop(self.A + self.B @ K, self.B @ k, e @ self.C + seen @ K, seen @ k)
+
+
+class _Loop(eqx.Module):
+    """The same with one signal."""
+
+    A: Float[Array, "n n"]
+    b: Float[Array, " n"]
+    c: Float[Array, " n"]
+    d: Float[Array, ""]
+
+
 def margins(
     system: System, y: State, signal: str | Sequence[str], delay: float = 0.0
 ) -> Margins:
@@ -65,8 +97,8 @@ def margins(
 
     found = []
     signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
-    for prompt in _open_loops(system, y, signals):
-        L = prompt * np.exp(-1j * FREQUENCIES * delay)
+    for prompt in np.asarray(_swept(opened(system, y, signals))):
+        L = -prompt * np.exp(-1j * FREQUENCIES * delay)
         data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
         gains, phases, _, _, at, _ = control.stability_margins(data, returnall=True)
         gain = min(gains, key=lambda g: abs(np.log(g)), default=np.inf)
@@ -78,143 +110,119 @@ def margins(
     return Margins(*np.array(found).T)
 
 
-def moduli(
-    system: System, y: State, signals: tuple[str, ...], delay: float
-) -> Float[Array, " m"]:
+def opened(system: System, y: State, signals: tuple[str, ...]) -> Opened:
+    """About a state; states that are in no loop stand still."""
+    t = jnp.zeros((), y.v.dtype)
+    # A signal that is given is read in place of what its part sends: an open loop.
+    given = _sent(system, y, t, signals)
+    (A, B), (C, D) = matrices(system, y, given, t, signals)
+    on = _reached(A, B)
+    both = on[:, None] & on[None, :]
+    still = jnp.diag(jnp.where(on, 0.0, -1.0).astype(A.dtype))
+    return Opened(jnp.where(both, A, still), B, jnp.where(on[None], C, 0.0), D)
+
+
+def moduli(some: Opened, delay: Scalar) -> Float[Array, " m"]:
     """Least distances from minus one as in `margins`, with derivatives.
 
     Of a loop that is unstable without its delay, minus the largest growth, 1/s: so a
     search is led back.
     """
-    return _moduli(_opened(system, y, signals), jnp.asarray(delay))
+    rate, poles = _growth(some.closed())
+    each = jnp.eye(len(some.D), dtype=some.D.dtype)
+    nearest = lambda e: _distance(some.alone(e), poles, delay)
+    return jnp.where(rate <= NEUTRAL, jax.vmap(nearest)(each), -rate)
 
 
-def _opened(system: System, y: State, signals: tuple[str, ...]) -> Matrices:
-    """`A`, `B`, `C` and `D` from signals that are given to those that are sent."""
-    t = jnp.zeros((), y.v.dtype)
-    # A signal that is given is read in place of what its part sends: an open loop.
-    given = _sent(system, y, t, signals)
-    (A, B), (C, D) = matrices(system, y, given, t, signals)
-    return A, B, C, D
+def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
+    r"""The largest real part of a pole, and all poles.
 
-
-def _open_loops(
-    system: System, y: State, signals: tuple[str, ...]
-) -> list[Complex[np.ndarray, " f"]]:
-    """Responses of the loop opened at each entry of signals, the others closed."""
-    A, B, C, D = (np.asarray(x) for x in _opened(system, y, signals))
-    on = _reached(A, B)
-    G, _ = _response(A[on][:, on], B[on], C[:, on], D, FREQUENCIES)
-    return [-_closed(G, i)[0] for i in range(len(D))]
-
-
-def _response(A: Any, B: Any, C: Any, D: Any, at: np.ndarray) -> tuple[Any, Any]:
-    r"""$G = C \Phi B + D$ with $\Phi = (j\omega - A)^{-1}$, and $\Phi B$."""
-    s = 1j * at[:, None, None] * np.eye(len(A)) - A
-    states = np.linalg.solve(s, np.broadcast_to(B, (len(s), *B.shape)))
-    return C @ states + D, states
-
-
-def _closed(G: Complex[np.ndarray, "f m m"], i: int) -> tuple[Any, Any, Any]:
-    """From entry `i` to itself, u = G u closed in the others: l G r, and l and r."""
-    n = G.shape[1]
-    o = np.arange(n) != i
-    inner = np.eye(n - 1) - G[:, o][:, :, o]
-    r, left = np.zeros((len(G), n), complex), np.zeros((len(G), n), complex)
-    r[:, i] = left[:, i] = 1
-    r[:, o] = np.linalg.solve(inner, G[:, o, i, None])[..., 0]
-    turned = np.swapaxes(inner, 1, 2)
-    left[:, o] = np.linalg.solve(turned, G[:, i, o, None])[..., 0]
-    return G[:, i, i] + np.sum(G[:, i, o] * r[:, o], 1), left, r
-
-
-def _nearest(A: Any, B: Any, C: Any, D: Any, delay: Any) -> tuple[np.ndarray, ...]:
-    r"""Least $|1 + L_i|$ over frequencies, and its derivatives by all four matrices.
-
-    At the frequency where it is least, $dL_i = -l\,(dC\,\Phi B + C\Phi\,dA\,\Phi B +
-    C\Phi\,dB + dD)\,r$; of a pole with eigenvectors $y$ and $x$ of the closed loop the
-    same holds with $\Phi B r = x$ and $l C \Phi = y^*/y^* x$.
+    With eigenvectors $y$ and $x$ that are held, $y^*Ax/y^*x$ has the pole's derivative.
     """
-    A, B, C, D, delay = (np.asarray(x) for x in (A, B, C, D, delay))
-    if not all(np.all(np.isfinite(x)) for x in (A, B, C, D)):
-        none = [np.zeros((len(D), *x.shape), x.dtype) for x in (A, B, C, D)]
-        return np.full(len(D), np.nan, A.dtype), *none
-    on = _reached(A, B)
-    a, b, c = A[on][:, on], B[on], C[:, on]
-    back = np.linalg.inv(np.eye(len(D)) - D)
-    turned: Any = scipy.linalg.eig(a + b @ back @ c, left=True)
-    poles, left, right = turned
-    worst = np.argmax(poles.real)
-    if poles[worst].real > NEUTRAL:
-        x, y = right[:, worst], left[:, worst].conj()
-        y = y / (y @ x)
-        one = (-poles[worst].real, -1.0, y @ b @ back, back @ c @ x, y, x)
-        found = [_spread(one, on)] * len(D)
-        return tuple(np.stack(x).astype(A.dtype) for x in zip(*found, strict=True))
-    at = np.union1d(COARSE, np.abs(poles.imag[poles.imag != 0]))  # sharp resonances
-    there = _response(a, b, c, D, at)
-    each = [_least((a, b, c, D), delay, i, at, there) for i in range(len(D))]
-    found = [_spread(one, on) for one in each]
-    return tuple(np.stack(x).astype(A.dtype) for x in zip(*found, strict=True))
+    poles, left, right = lax.linalg.eig(lax.stop_gradient(A))
+    worst = jnp.argmax(poles.real)
+    y, x = left[:, worst].conj(), right[:, worst]
+    return ((y @ (_complex(A) @ x)) / (y @ x)).real, poles
 
 
-def _least(
-    matrices: tuple[Any, Any, Any, Any],
-    delay: Any,
-    i: int,
-    at: np.ndarray,
-    there: tuple[Any, Any],
-    closer: int = 3,
-) -> tuple[Any, ...]:
-    """What `_spread` takes, where a loop comes nearest to minus one.
+def _distance(loop: _Loop, poles: Complex[Array, " n"], delay: Scalar) -> Scalar:
+    r"""The least of $|1 - G e^{-j\omega T}|$ over frequencies.
 
-    Looked at closer and closer, or it would jump from sample to sample.
+    At that frequency, with $x = (j\omega - A)^{-1} b$ and $l = c\,(j\omega - A)^{-1}$
+    that are held, $G = d + cx + l\,(b - (j\omega - A)x)$ has its derivatives.
     """
-    (a, _, c, _), (G, states) = matrices, there
-    loop, l, r = _closed(G, i)
-    late = np.exp(-1j * at * delay)
-    away = 1 - loop * late
-    k = np.argmin(np.abs(away))
-    if closer:
-        near = np.linspace(at[max(k - 1, 0)], at[min(k + 1, len(at) - 1)], 17)
-        there = _response(*matrices, near)
-        return _least(matrices, delay, i, near, there, closer - 1)
-    size = np.abs(away[k])
-    weight = -np.conj(away[k]) / max(size, TINY) * late[k]
-    lC = np.linalg.solve(1j * at[k] * np.eye(len(a)) - a.T, c.T @ l[k])
-    return size, weight, l[k], r[k], lC, states[k] @ r[k]
+    triangle = _Triangle(lax.stop_gradient(loop))
+    late = lambda at: jnp.exp(_imaginary(-at * delay))
+    away = lambda at: jnp.abs(1 - triangle.response(at) * late(at))
+    sharp = jnp.maximum(jnp.abs(poles.imag), COARSE[0])  # resonances
+    at = jnp.concatenate([jnp.asarray(COARSE, loop.d.dtype), sharp])
+    closer = lambda _, at: _around(at, away(at))  # or it would jump between samples
+    at = lax.fori_loop(0, CLOSER, closer, _around(at, away(at)))
+    here = at[jnp.argmin(away(at))]
+    x, l = triangle.states(here[None])[0], triangle.costates(here[None])[0]
+    A, b, c, d = map(_complex, (loop.A, loop.b, loop.c, loop.d))
+    G = d + c @ x + l @ (b + A @ x - _imaginary(here) * x)
+    nearest = 1 - G * late(here)
+    return norm(jnp.stack([nearest.real, nearest.imag]))
 
 
-def _spread(one: tuple[Any, ...], on: np.ndarray) -> tuple[Any, ...]:
-    """A value, and its slopes by `A`, `B`, `C` and `D` with all their states."""
-    value, weight, l, r, lC, Br = one
-    full = np.zeros((2, len(on)), complex)
-    full[:, on] = lC, Br
-    pairs = ((full[0], full[1]), (full[0], r), (l, full[1]), (l, r))
-    return (value, *(np.real(weight * np.outer(*p)) for p in pairs))
+def _around(at: Float[Array, " f"], far: Float[Array, " f"]) -> Float[Array, " g"]:
+    """Frequencies about the nearest one, as far as to those beside it."""
+    here = at[jnp.argmin(far)]
+    low = jnp.max(jnp.where(at < here, at, jnp.min(at)))
+    high = jnp.min(jnp.where(at > here, at, jnp.max(at)))
+    return jnp.linspace(low, high, NEAR)
 
 
-def _looked(matrices: Matrices, delay: Array) -> tuple[Array, Matrices]:
-    """By LAPACK on the host: XLA's batches of complex equations take minutes."""
-    m = len(matrices[3])
-    like = lambda x: jax.ShapeDtypeStruct((m, *x.shape), x.dtype)
-    shapes = (jax.ShapeDtypeStruct((m,), matrices[0].dtype), *map(like, matrices))
-    found = jax.pure_callback(
-        _nearest, shapes, *matrices, delay, vmap_method="sequential"
-    )
-    return found[0], (found[1], found[2], found[3], found[4])
+class _Triangle:
+    """A loop by Schur's form, in which every frequency is a substitution."""
+
+    def __init__(self, loop: _Loop):
+        self.T, self.Z = jax.scipy.linalg.schur(loop.A, output="complex")
+        self.b = self.Z.conj().T @ _complex(loop.b)
+        self.c, self.d = _complex(loop.c) @ self.Z, _complex(loop.d)
+
+    def response(self, at: Float[Array, " f"]) -> Complex[Array, " f"]:
+        return _substituted(self.T, self.b, at) @ self.c + self.d
+
+    def states(self, at: Float[Array, " f"]) -> Complex[Array, "f n"]:
+        return _substituted(self.T, self.b, at) @ self.Z.T
+
+    def costates(self, at: Float[Array, " f"]) -> Complex[Array, "f n"]:
+        turned = self.T.T[::-1, ::-1]
+        return _substituted(turned, self.c[::-1], at)[:, ::-1] @ self.Z.conj().T
 
 
-@jax.custom_jvp
-def _moduli(matrices: Matrices, delay: Array) -> Float[Array, " m"]:
-    return _looked(matrices, delay)[0]
+def _substituted(
+    T: Complex[Array, "n n"], b: Complex[Array, " n"], at: Float[Array, " f"]
+) -> Complex[Array, "f n"]:
+    r"""$(j\omega - T)^{-1} b$ of an upper triangle, from the last row up."""
+    n, s = len(b), _imaginary(at)
+    tiny = _complex(jnp.finfo(at.dtype).tiny * jnp.ones_like(at))
+
+    def row(i: Array, x: Array) -> Array:
+        k = n - 1 - i
+        below = s - T[k, k]
+        below = jnp.where(below == 0, tiny, below)  # on a pole
+        return x.at[:, k].set((b[k] + x @ T[k]) / below)
+
+    return lax.fori_loop(0, n, row, jnp.zeros((len(at), n), T.dtype))
 
 
-@_moduli.defjvp
-def _(primals, tangents):
-    found, slopes = _looked(*primals)
-    changes = [jnp.tensordot(x, d, 2) for x, d in zip(slopes, tangents[0], strict=True)]
-    return found, jnp.sum(jnp.stack(changes), 0)
+def _complex(x: Array) -> Array:
+    return lax.complex(x, jnp.zeros_like(x))
+
+
+def _imaginary(x: Array) -> Array:
+    return lax.complex(jnp.zeros_like(x), x)
+
+
+@eqx.filter_jit
+def _swept(some: Opened) -> Complex[Array, "m f"]:
+    """Responses of each loop, from what is given to what is sent."""
+    each = jnp.eye(len(some.D), dtype=some.D.dtype)
+    at = jnp.asarray(FREQUENCIES, each.dtype)
+    return jax.vmap(lambda e: _Triangle(some.alone(e)).response(at))(each)
 
 
 @eqx.filter_jit
@@ -223,11 +231,7 @@ def _sent(system: System, y: State, t: Array, signals: tuple[str, ...]) -> dict:
     return {name: signal_of(now, name) for name in signals}
 
 
-def _reached(
-    A: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n m"]
-) -> Bool[np.ndarray, " n"]:
+def _reached(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Bool[Array, " n"]:
     """States that inputs move; others, such as those of references, are in no loop."""
-    on = np.any(B != 0, 1)
-    for _ in A:
-        on |= np.any(A[:, on] != 0, 1)
-    return on
+    more = lambda _, on: on | jnp.any((A != 0) & on[None, :], 1)
+    return lax.fori_loop(0, len(A), more, jnp.any(B != 0, 1))

@@ -16,7 +16,7 @@ from djdyn.descent import AbstractProblem, Flat, entries
 from djdyn.parameters import Unbounded, as_free, bounds_of, pack, unpack
 from djdyn.system import Instant
 
-from .margins import moduli
+from .margins import moduli, opened
 from .scenarios import Scenarios
 from .terms import AbstractSquares, AbstractTerm, Limit, look
 
@@ -181,8 +181,9 @@ class Objective(AbstractProblem):
         found = {k: jax.vmap(x.excess)(bounded[k]) for k, x in limits.items()}
         if loop is not None:
             lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
+            placed = lambda values: djdyn.put(self.system, values)
             of = lambda values, y: moduli(
-                djdyn.put(self.system, values), y, loop.signals, loop.delay
+                opened(placed(values), y, loop.signals), jnp.asarray(loop.delay)
             )
             found[MARGIN] = 1 - jax.vmap(of)(lanes, loop.states) / loop.modulus
         return found

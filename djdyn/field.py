@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.flatten_util import ravel_pytree
-from jax.interpreters.partial_eval import dce_jaxpr
 from jaxtyping import Array, Float, PyTree
 from scipy.sparse.csgraph import connected_components
 
 from ._types import Numbers, Scalar
 from .kernels.primitive import open_up
+from .kernels.surgery import lean
 from .kernels.trace import depends
 from .part import AbstractSignalPart
 from .system import State, System
@@ -66,8 +66,8 @@ class Field(eqx.Module):
     def outputs(self, t: Scalar, flat: Array) -> dict[str, dict[str, Array]]:
         """Of controllers that take a sample."""
         y, _ = self.unravel(flat)
-        now = self.system.at(t, y, self.input_values(t))
-        return {name: now.responses[name].outputs for name in self.controllers}
+        found = self.system.respond(self.controllers, t, y, self.input_values(t))
+        return {name: response.outputs for name, response in found.items()}
 
     def sample(self, t: Scalar, flat: Array, period: float) -> tuple[Array, dict]:
         """Controllers take a sample: their states a period on, and their outputs."""
@@ -78,8 +78,8 @@ class Field(eqx.Module):
 
         def rates(own: Array) -> Array:
             states = State(y.q, y.v, {**y.parts, **shape_own(own)})
-            now = system.at(t, states, given)
-            return ravel_pytree({name: now.responses[name].rate for name in names})[0]
+            found = system.respond(names, t, states, given)
+            return ravel_pytree({name: x.rate for name, x in found.items()})[0]
 
         stepped = held_step(needed(rates, own), own, period)
         states = {**y.parts, **shape_own(stepped)}
@@ -92,11 +92,8 @@ def needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
     Outputs of controllers are much dearer than their rates, and their derivatives more
     so; a compiler would drop them only after they were traced.
     """
-    closed = jax.make_jaxpr(fn)(x)
-    used = [True] * len(closed.jaxpr.outvars)
-    jaxpr, _ = dce_jaxpr(closed.jaxpr, used, instantiate=True)
-    lean = jaxpr_as_fun(ClosedJaxpr(jaxpr, closed.consts))
-    return lambda x: lean(x)[0]
+    only = jaxpr_as_fun(lean(jax.make_jaxpr(fn)(x)))
+    return lambda x: only(x)[0]
 
 
 SQUARINGS, TERMS = 24, 13

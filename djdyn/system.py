@@ -1,6 +1,6 @@
 """A mechanism and its parts: one vector field, one energy ledger."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -276,8 +276,8 @@ class System(eqx.Module):
         `held` gives the outputs of parts that are not evaluated now (a controller
         between two samples).
         """
-        world = look(self.mechanism, y.q, y.v, t)
-        board = _Board(self, world, y, {**self.inputs, **(inputs or {})}, held or {})
+        board = self._board(t, y, inputs, held)
+        world = board.world
         responses = {name: board.respond(name) for name in self.parts}
         tau, F_WB = jnp.zeros_like(y.v), jnp.zeros_like(world.V_WB)
         carried = None
@@ -304,6 +304,21 @@ class System(eqx.Module):
         return Instant(
             self, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
         )
+
+    def respond(
+        self,
+        names: Iterable[str],
+        t: ArrayLike,
+        y: State,
+        inputs: Mapping[str, Array] | None = None,
+    ) -> dict[str, Response]:
+        """What some parts do; of the others only those that they read are evaluated."""
+        board = self._board(t, y, inputs, None)
+        return {name: board.respond(name) for name in names}
+
+    def _board(self, t: ArrayLike, y: State, inputs: Any, held: Any) -> _Board:
+        world = look(self.mechanism, y.q, y.v, t)
+        return _Board(self, world, y, {**self.inputs, **(inputs or {})}, held or {})
 
     def derivative(
         self,

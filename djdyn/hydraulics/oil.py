@@ -3,6 +3,7 @@
 from typing import Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -120,8 +121,6 @@ class Oil(eqx.Module):
     def stretching(self, p: Scalar) -> Scalar:
         r"""$\int_0^p (p' + e)\,dp'$, Pa^2: what a hose takes up in textbooks' way."""
         nodes, weights = np.polynomial.legendre.leggauss(12)
-        at = lambda x: self.energy(p * x) + p * x
-        return p * sum(
-            w / 2 * at(jnp.asarray((x + 1) / 2, p.dtype))
-            for x, w in zip(nodes, weights, strict=True)
-        )
+        at = jax.vmap(lambda x: self.energy(p * x) + p * x)
+        shares = jnp.asarray((nodes + 1) / 2, p.dtype)
+        return p * (jnp.asarray(weights / 2, p.dtype) @ at(shares))

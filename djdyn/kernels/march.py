@@ -51,7 +51,8 @@ def march(
     if not counts.size or counts[0] < 1 or np.any(np.diff(counts) < 1):
         raise ValueError("saves must be counts of steps that increase from one")
     i = jax.ShapeDtypeStruct((), jnp.int32)
-    closed, free = open_up(jax.make_jaxpr(step)(i, *map(_shape, (y0, *theta))))
+    traced = jax.make_jaxpr(step)(i, *map(_shape, (y0, *theta)))
+    closed, free = open_up(surgery.lean(traced))
     still = (*free, *theta)
     given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
     moving = [*(False for _ in free), True, True, *(False for _ in theta)]

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Literal
+from jax.interpreters.partial_eval import dce_jaxpr
 
 
 CALLS = {  # primitives that are no more than the jaxpr in one of their parameters
@@ -16,6 +17,16 @@ CALLS = {  # primitives that are no more than the jaxpr in one of their paramete
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
 }
+
+
+def lean(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Without what the results do not depend on.
+
+    A compiler would drop it as well, but only after all passes here had seen it.
+    """
+    used = [True] * len(closed.jaxpr.outvars)
+    jaxpr, _ = dce_jaxpr(closed.jaxpr, used, instantiate=True)
+    return ClosedJaxpr(jaxpr, closed.consts)
 
 
 CONSTANT, STILL, MOVING = range(3)

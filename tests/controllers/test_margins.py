@@ -7,7 +7,7 @@ import pytest
 
 import djdyn
 from controllers import JointPID, linearise, margins
-from controllers.margins import _moduli
+from controllers.margins import Opened, moduli
 from djdyn.parts import JointActuator, JointSpring
 
 
@@ -118,11 +118,11 @@ def test_moduli_of_several_loops_have_derivatives():
     B, C, D = (rng.normal(size=s) for s in ((5, 3), (3, 5), (3, 3)))
     given = [jnp.asarray(x) for x in (A, 0.5 * B, 0.5 * C, 0.1 * D)]
     delay = jnp.asarray(0.02)
-    assert np.all(_moduli(tuple(given), delay) > 0)  # stable
+    assert np.all(moduli(Opened(*given), delay) > 0)  # stable
     ways = [jnp.asarray(rng.normal(size=x.shape)) for x in given]
     for k, way in enumerate(ways):
-        of = lambda h, k=k, way=way: _moduli(
-            tuple(x + h * way if i == k else x for i, x in enumerate(given)), delay
+        of = lambda h, k=k, way=way: moduli(
+            Opened(*(x + h * way if i == k else x for i, x in enumerate(given))), delay
         )
         found = jax.jacfwd(of)(0.0)
         assert np.allclose(found, (of(1e-6) - of(-1e-6)) / 2e-6, rtol=1e-4, atol=1e-7)

@@ -11,7 +11,7 @@ import scipy.stats
 import controllers as c
 import djdyn
 from controllers import JointPID, MeanSquare, sample, tune
-from controllers.margins import moduli
+from controllers.margins import moduli, opened
 from djdyn import Bounded, FreeParameter, Positive
 from djdyn.parts import JointActuator, JointSpring
 
@@ -109,7 +109,7 @@ def test_moduli_have_derivatives(slide):
     y = slide.initial_state()
 
     def of(gains):
-        return moduli(put(gains), y, ("pid.u",), 0.05)[0]
+        return moduli(opened(put(gains), y, ("pid.u",)), jnp.asarray(0.05))[0]
 
     put = lambda x: djdyn.put(
         slide, {"pid.kp": x[:1], "pid.kd": x[1:2], "pid.ki": x[2]}
