@@ -123,9 +123,9 @@ def march_sampled(
     """
     period = samples.dt
     inner = Clock(0.0, period, dt)
-    first = lambda: field.outputs(jnp.asarray(samples.t0, y0.dtype), y0)
-    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(first))
-    start, shape_held = ravel_pytree(first() if delayed else zeros)
+    first = field.outputs(jnp.asarray(samples.t0, y0.dtype), y0)
+    start, shape_held = ravel_pytree(first)
+    start = start if delayed else jnp.zeros_like(start)
 
     def fn(field: Field, i: Any, both: Array) -> Array:
         t = samples.at(i, both.dtype)

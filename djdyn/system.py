@@ -313,8 +313,8 @@ class System(eqx.Module):
         inputs: Mapping[str, Array] | None = None,
     ) -> dict[str, Response]:
         """What some parts do; of the others only those that they read are evaluated."""
-        board = self._board(t, y, inputs, None)
-        return {name: board.respond(name) for name in names}
+        t = jnp.asarray(t, y.v.dtype)
+        return _respond(self, tuple(names), t, y, dict(inputs or {}))
 
     def _board(self, t: ArrayLike, y: State, inputs: Any, held: Any) -> _Board:
         world = look(self.mechanism, y.q, y.v, t)
@@ -366,6 +366,18 @@ def _derivative(
     now = system.at(t, y, inputs, held)
     rates = {name: response.rate for name, response in now.responses.items()}
     return State(system.mechanism.q_dot(y.q, y.v), now.v_dot, rates)
+
+
+@eqx.filter_jit
+def _respond(
+    system: System,
+    names: tuple[str, ...],
+    t: Scalar,
+    y: State,
+    inputs: dict[str, Array],
+) -> dict[str, Response]:
+    board = system._board(t, y, inputs, None)
+    return {name: board.respond(name) for name in names}
 
 
 def _fill(what: str, given: Any, default: Array, where) -> Array:

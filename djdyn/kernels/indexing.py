@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -153,12 +153,17 @@ def _window(
     """The part of `x` that begins at `starts`."""
     graph = trace.graph
     moving = [a for a, s in enumerate(starts) if isinstance(s, Dynamic)]
+    strides = np.cumprod([1, *x.shape[:0:-1]])[::-1]
     if not moving:
-        cut = (slice(s, s + n) for s, n in zip(starts, sizes, strict=True))
-        return trace.values(x)[*cut, ...]
+        spans = [np.arange(s, s + n) for s, n in zip(starts, sizes, strict=True)]
+        if not isinstance(x, Memory):
+            return x[np.ix_(*spans)]
+        steps = [a * span for a, span in zip(strides.tolist(), spans, strict=True)]
+        offsets = reduce(np.add.outer, steps, np.zeros((), int))  # no more is loaded
+        found = [graph.load(x.buffer, x.at + i) for i in offsets.ravel().tolist()]
+        return np.array(found, np.int64).reshape(sizes)
     axis = moving[0]
     here = starts[axis]
-    strides = np.cumprod([1, *x.shape[:0:-1]])[::-1]
     large = math.prod(x.shape) > CHOICES and len(moving) == 1
     if isinstance(x, Memory) or large:
         memory = trace.memory(x, dtype)
