@@ -18,6 +18,13 @@ from .linear import matrices, signal_of
 
 
 FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
+# e^-s as C (s - A)^-1 B + D, within a thousandth up to s = 3j
+PADE = (
+    ((-12.0, -60.0, -120.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+    ((1.0,), (0.0,), (0.0,)),
+    ((24.0, 0.0, 240.0),),
+    -1.0,
+)
 NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
 COARSE = np.logspace(-1, 3.5, 91)  # rad/s, where a loop is looked at to begin with
 CLOSER, NEAR = 5, 17  # looks, each at so many frequencies
@@ -32,12 +39,16 @@ class Margins:
     - `modulus`: the least distance of its response from minus one.
     - `delay`: s that it may be later still; below zero, a loop that is stable without
       its delay is not so with it.
+
+    `growth` is the largest real part of a pole with all loops closed, 1/s: of a loop
+    that is unstable the margins say how to make it stable, if anything.
     """
 
     gain: np.ndarray
     phase: np.ndarray
     modulus: np.ndarray
     delay: np.ndarray
+    growth: float
 
     def __str__(self) -> str:
         said = [
@@ -57,6 +68,19 @@ class Opened(eqx.Module):
     B: Float[Array, "n m"]
     C: Float[Array, "m n"]
     D: Float[Array, "m m"]
+
+    def late(self, delay: float) -> "Opened":
+        """With a delay, s, in every loop, by Padé's fractions of third order."""
+        if delay == 0:
+            return self
+        m, dtype = len(self.D), self.D.dtype
+        each = lambda x: jnp.kron(jnp.eye(m, dtype=dtype), jnp.asarray(x, dtype))
+        lag, kick = each(PADE[0]) / delay, each(PADE[1]) / delay
+        seen, sign = each(PADE[2]), PADE[3]
+        A = jnp.block([[self.A, self.B @ seen], [jnp.zeros((3 * m, len(self.A))), lag]])
+        B = jnp.concatenate([sign * self.B, kick])
+        C = jnp.concatenate([self.C, self.D @ seen], 1)
+        return Opened(A, B, C, sign * self.D)
 
     def closed(self) -> Float[Array, "n n"]:
         """`A` with all loops closed, $u = z$."""
@@ -89,7 +113,7 @@ def margins(
 
     One entry of the signal, or of several in alphabetical order, is opened at a time;
     the others stay closed. About a state in motion they are those of the loop frozen
-    there, which tell of what is fast beside the motion. `delay`, s, is what the loop
+    there, which tell of what is fast beside the motion. `delay`, s, is what every loop
     has besides: half a period where samples are held, and one more where commands are
     a sample late.
     """
@@ -97,8 +121,9 @@ def margins(
 
     found = []
     signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
-    for prompt in np.asarray(_swept(opened(system, y, signals))):
-        L = -prompt * np.exp(-1j * FREQUENCIES * delay)
+    responses, growth = _swept(opened(system, y, signals).late(delay))
+    for response in np.asarray(responses):
+        L = -response
         data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
         gains, phases, _, _, at, _ = control.stability_margins(data, returnall=True)
         gain = min(gains, key=lambda g: abs(np.log(g)), default=np.inf)
@@ -107,7 +132,7 @@ def margins(
         borne = (np.radians(phases) + at * delay) % (2 * np.pi) / at
         least = np.min(borne, initial=np.inf) - delay
         found.append((gain, phase, np.min(np.abs(1 + L)), least))
-    return Margins(*np.array(found).T)
+    return Margins(*np.array(found).T, float(growth))
 
 
 def opened(system: System, y: State, signals: tuple[str, ...]) -> Opened:
@@ -122,15 +147,14 @@ def opened(system: System, y: State, signals: tuple[str, ...]) -> Opened:
     return Opened(jnp.where(both, A, still), B, jnp.where(on[None], C, 0.0), D)
 
 
-def moduli(some: Opened, delay: Scalar) -> Float[Array, " m"]:
+def moduli(some: Opened) -> Float[Array, " m"]:
     """Least distances from minus one as in `margins`, with derivatives.
 
-    Of a loop that is unstable without its delay, minus the largest growth, 1/s: so a
-    search is led back.
+    Of loops that are unstable, minus the largest growth, 1/s: so a search is led back.
     """
     rate, poles = _growth(some.closed())
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
-    nearest = lambda e: _distance(some.alone(e), poles, delay)
+    nearest = lambda e: _distance(some.alone(e), poles)
     return jnp.where(rate <= NEUTRAL, jax.vmap(nearest)(each), -rate)
 
 
@@ -145,15 +169,14 @@ def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
     return ((y @ (_complex(A) @ x)) / (y @ x)).real, poles
 
 
-def _distance(loop: _Loop, poles: Complex[Array, " n"], delay: Scalar) -> Scalar:
-    r"""The least of $|1 - G e^{-j\omega T}|$ over frequencies.
+def _distance(loop: _Loop, poles: Complex[Array, " n"]) -> Scalar:
+    r"""The least of $|1 - G|$ over frequencies.
 
     At that frequency, with $x = (j\omega - A)^{-1} b$ and $l = c\,(j\omega - A)^{-1}$
     that are held, $G = d + cx + l\,(b - (j\omega - A)x)$ has its derivatives.
     """
     triangle = _Triangle(lax.stop_gradient(loop))
-    late = lambda at: jnp.exp(_imaginary(-at * delay))
-    away = lambda at: jnp.abs(1 - triangle.response(at) * late(at))
+    away = lambda at: jnp.abs(1 - triangle.response(at))
     sharp = jnp.maximum(jnp.abs(poles.imag), COARSE[0])  # resonances
     at = jnp.concatenate([jnp.asarray(COARSE, loop.d.dtype), sharp])
     closer = lambda _, at: _around(at, away(at))  # or it would jump between samples
@@ -161,8 +184,7 @@ def _distance(loop: _Loop, poles: Complex[Array, " n"], delay: Scalar) -> Scalar
     here = at[jnp.argmin(away(at))]
     x, l = triangle.states(here[None])[0], triangle.costates(here[None])[0]
     A, b, c, d = map(_complex, (loop.A, loop.b, loop.c, loop.d))
-    G = d + c @ x + l @ (b + A @ x - _imaginary(here) * x)
-    nearest = 1 - G * late(here)
+    nearest = 1 - (d + c @ x + l @ (b + A @ x - _imaginary(here) * x))
     return norm(jnp.stack([nearest.real, nearest.imag]))
 
 
@@ -218,11 +240,12 @@ def _imaginary(x: Array) -> Array:
 
 
 @eqx.filter_jit
-def _swept(some: Opened) -> Complex[Array, "m f"]:
-    """Responses of each loop, from what is given to what is sent."""
+def _swept(some: Opened) -> tuple[Complex[Array, "m f"], Scalar]:
+    """Responses of each loop, from what is given to what is sent; the growth."""
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
     at = jnp.asarray(FREQUENCIES, each.dtype)
-    return jax.vmap(lambda e: _Triangle(some.alone(e)).response(at))(each)
+    of = lambda e: _Triangle(some.alone(e)).response(at)
+    return jax.vmap(of)(each), _growth(some.closed())[0]
 
 
 @eqx.filter_jit

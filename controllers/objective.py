@@ -183,7 +183,7 @@ class Objective(AbstractProblem):
             lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
             placed = lambda values: djdyn.put(self.system, values)
             of = lambda values, y: moduli(
-                opened(placed(values), y, loop.signals), jnp.asarray(loop.delay)
+                opened(placed(values), y, loop.signals).late(loop.delay)
             )
             found[MARGIN] = 1 - jax.vmap(of)(lanes, loop.states) / loop.modulus
         return found

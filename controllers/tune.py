@@ -288,4 +288,5 @@ def _worst(some: Sequence[Margins]) -> Margins:
         np.min([m.phase for m in some], 0),
         np.min([m.modulus for m in some], 0),
         np.min([m.delay for m in some], 0),
+        max(m.growth for m in some),
     )

@@ -70,13 +70,13 @@ class Tuned(eqx.Module):
 
     @property
     def stable(self) -> bool | None:
-        """Whether no pole of the tuned loop grows, and its margins are not used up.
+        """Whether no pole of the tuned loop grows, with its delay neither.
 
         None, if no rest was named.
         """
         if self.growth is None:
             return None
-        held = self.margins is None or bool(np.all(self.margins[1].delay > 0))
+        held = self.margins is None or self.margins[1].growth < NEUTRAL
         return held and bool(np.all(self.growth[1] < NEUTRAL))
 
     @property

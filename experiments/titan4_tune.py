@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,29 +13,49 @@ from djdyn import Bounded, FreeParameter, Positive
 
 from . import titan4_judge as judge
 from .study import Study
-from .titan4_conditions import corners, machine
-from .titan4_loop import COST, HOW, SAVES, SPAN, instrumented, noisy
+from .titan4_conditions import corners, held_up, machine
+from .titan4_loop import COST, HOW, SAVES, SPAN, STICKS, instrumented, noisy, silent
+from .titan4_realtime import PERIOD
 from .tuning import gain_table, keep, race
 
 
 STEPS, BUDGET = 120, 1000
-PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
+GAINS = ("kp", "kd", "ki", "k3")
+PATHS = (*(f"control.{k}" for k in GAINS), "path.frequency")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(
     FreeParameter(p, Bounded(1.0, QUICKEST) if p == "path.frequency" else Positive())
     for p in PATHS
 )
-DAMPED, K3 = 0.1, 0.5  # of critical, 1/s: to begin with, where the source has nothing
+DAMPED, K3, INTEGRAL, QUICK = 0.9, 10.0, 0.3, 25.0  # of critical, 1/s, of Ki, rad/s
+MODULUS = 0.6  # kept in the corners
 
 
 def begun(source: djdyn.System) -> djdyn.System:
-    """With a little of the gains that the source leaves at zero."""
-    kp, kd, k3 = (djdyn.get(source, f"control.{k}") for k in ("kp", "kd", "k3"))
+    """With gains that every valve's loop bears in all corners, if at a high effort.
+
+    Those of the source do not damp: as built it is unstable with the softest oil.
+    """
+    kp, kd, ki, k3 = (djdyn.get(source, f"control.{k}") for k in GAINS)
     B = jnp.diagonal(djdyn.mass_matrix(source.mechanism, jnp.zeros(6)))
-    damping = jnp.where(kd > 0, kd, DAMPED * jnp.sqrt(kp * B))
-    return djdyn.put(
-        source, {"control.kd": damping, "control.k3": jnp.where(k3 > 0, k3, K3)}
-    )
+    new = {
+        "control.kd": jnp.maximum(kd, DAMPED * jnp.sqrt(kp * B)),
+        "control.ki": INTEGRAL * ki,
+        "control.k3": jnp.maximum(k3, K3),
+        "path.frequency": jnp.full(6, QUICK),
+    }
+    return djdyn.put(source, new)
+
+
+def in_motion(system: djdyn.System) -> djdyn.State:
+    """Where all joints move. A shut valve has no gain: at rest there is no loop."""
+    quiet = silent(system)
+    start = jax.tree.map(lambda x: x[None], held_up(quiet))
+    run = djdyn.rollout(
+        quiet, judge.ALL_MOVE, start, saveat=np.array([0.0, judge.ALL_MOVE]),
+        solver="rk4", dt=PERIOD, inputs=STICKS,
+    )  # fmt: skip
+    return jax.tree.map(lambda x: x[0, -1], run.y)
 
 
 def tuned(
@@ -47,10 +68,11 @@ def tuned(
     steps: int = STEPS,
     **more: Any,
 ) -> Tuned:
-    """Tunes an instrumented machine on some conditions."""
+    """Tunes an instrumented machine on some conditions, within margins."""
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,
-        saves=saves, **more, **HOW,
+        saves=saves, rest=in_motion, loop=judge.VALVES, delay=1.5 * PERIOD,
+        modulus=MODULUS, **more, **HOW,
     )  # fmt: skip
 
 
