@@ -85,13 +85,13 @@ class Opened(eqx.Module):
     def closed(self) -> Float[Array, "n n"]:
         """`A` with all loops closed, $u = z$."""
         inner = jnp.eye(len(self.D), dtype=self.D.dtype) - self.D
-        return self.A + self.B @ jnp.linalg.solve(inner, self.C)
+        return self.A + self.B @ _solved(inner, self.C)
 
     def alone(self, e: Float[Array, " m"]) -> "_Loop":
         """One loop, from the entry where `e` is one, with the others closed."""
         inner = jnp.eye(len(e), dtype=e.dtype) - (1 - e)[:, None] * self.D
         given = jnp.concatenate([(1 - e)[:, None] * self.C, e[:, None]], 1)
-        back = jnp.linalg.solve(inner, given)
+        back = _solved(inner, given)
         K, k = back[:, :-1], back[:, -1]
         seen = e @ self.D
         return _Loop(self.A + self.B @ K, self.B @ k, e @ self.C + seen @ K, seen @ k)
@@ -132,7 +132,8 @@ def margins(
         borne = (np.radians(phases) + at * delay) % (2 * np.pi) / at
         least = np.min(borne, initial=np.inf) - delay
         found.append((gain, phase, np.min(np.abs(1 + L)), least))
-    return Margins(*np.array(found).T, float(growth))
+    gain, phase, modulus, borne = np.array(found).T
+    return Margins(gain, phase, modulus, borne, float(growth))
 
 
 def opened(system: System, y: State, signals: tuple[str, ...]) -> Opened:
@@ -154,8 +155,9 @@ def moduli(some: Opened) -> Float[Array, " m"]:
     """
     rate, poles = _growth(some.closed())
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
-    nearest = lambda e: _distance(some.alone(e), poles)
-    return jnp.where(rate <= NEUTRAL, jax.vmap(nearest)(each), -rate)
+    # One after the other, and after the poles: see `_solved`.
+    far = lax.map(lambda e: _distance(some.alone(e), poles), each)
+    return jnp.where(rate <= NEUTRAL, far, -rate)
 
 
 def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
@@ -231,6 +233,22 @@ def _substituted(
     return lax.fori_loop(0, n, row, jnp.zeros((len(at), n), T.dtype))
 
 
+def _solved(M: Float[Array, "m m"], X: Float[Array, "m n"]) -> Float[Array, "m n"]:
+    """By Gauss and Jordan, with pivots, for the few equations of loops.
+
+    Batches of LAPACK's share out their work and wait for it; two of them at once wait
+    for each other where XLA has two threads.
+    """
+    rows = jnp.concatenate([M, X], 1)
+    for k in range(len(M)):
+        p = k + jnp.argmax(jnp.abs(rows[k:, k]))
+        first, pivot = rows[k], rows[p]
+        rows = rows.at[p].set(first).at[k].set(pivot)
+        row = rows[k] / rows[k, k]
+        rows = (rows - rows[:, k, None] * row[None]).at[k].set(row)
+    return rows[:, len(M) :]
+
+
 def _complex(x: Array) -> Array:
     return lax.complex(x, jnp.zeros_like(x))
 
@@ -245,7 +263,7 @@ def _swept(some: Opened) -> tuple[Complex[Array, "m f"], Scalar]:
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
     at = jnp.asarray(FREQUENCIES, each.dtype)
     of = lambda e: _Triangle(some.alone(e)).response(at)
-    return jax.vmap(of)(each), _growth(some.closed())[0]
+    return lax.map(of, each), _growth(some.closed())[0]
 
 
 @eqx.filter_jit

@@ -19,7 +19,7 @@ from .titan4_realtime import PERIOD
 from .tuning import gain_table, keep, race
 
 
-STEPS, BUDGET = 120, 1000
+STEPS, BUDGET = 120, 500
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(

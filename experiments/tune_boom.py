@@ -45,6 +45,7 @@ POWER = np.array([8e3, 8e3, 4e3])  # W
 KP, KI, KD = 5e5, 5e4, 4e4  # N m/rad, N m/(rad s), N m s/rad
 NOISE, PERIOD = 1.7e-6, 2e-3  # rad, of an encoder of 20 bits; s
 HOW = as_built(PERIOD)
+MODULUS = 0.6  # least distance of a loop from minus one that is paid for
 STIFFEST = 400 * np.array([6000.0, 6900.0, 2400.0])  # N m/rad: 20 rad/s, below the boom
 FREE = [
     FreeParameter("pid.kp", Bounded(0.01 * STIFFEST, STIFFEST)),
@@ -146,7 +147,8 @@ def run(study: Study) -> None:
         found = controllers.tune(
             system, SPAN, free=FREE, cost=COST, scenarios=train, held_out=others,
             method="lm", max_steps=4 if study.quick else 12, saves=SAVES, rest=start,
-            loop="pid.u", delay=1.5 * PERIOD, save=study.out / "tuning", **HOW,
+            loop="pid.u", delay=1.5 * PERIOD, modulus=MODULUS,
+            save=study.out / "tuning", **HOW,
         )  # fmt: skip
         keep(study, found)
         judged(study, found, others)

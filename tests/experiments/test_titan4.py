@@ -55,13 +55,19 @@ def test_sampled_control_follows_the_continuous_one():
     assert jnp.allclose(path(sampled), path(smooth), atol=1e-3)
 
 
-def test_the_source_has_nothing_where_the_tuning_begins_with_a_little():
+def test_the_tuning_begins_softer_than_the_source_and_damped():
+    """Each joint's frequency lies between those with the others locked and free."""
     source = titan4_conditions.machine()
-    system = titan4_tune.begun(source)
-    for path in ("control.kd", "control.k3"):
-        given, begun = djdyn.get(source, path), djdyn.get(system, path)
-        assert jnp.any(given == 0) and jnp.all(begun > 0)
-        assert jnp.array_equal(begun[given > 0], given[given > 0])
+    kp, kd = (
+        djdyn.get(titan4_tune.begun(source), f"control.{k}") for k in ("kp", "kd")
+    )
+    B = djdyn.mass_matrix(source.mechanism, jnp.zeros(6))
+    locked, free = jnp.diagonal(B), 1 / jnp.diagonal(jnp.linalg.inv(B))
+    low, high = jnp.sqrt(kp / locked), jnp.sqrt(kp / free)
+    assert jnp.allclose(low * high, titan4_tune.STIFF**2)
+    assert jnp.all(kp < djdyn.get(source, "control.kp"))
+    assert jnp.all(kd / 2 / jnp.sqrt(kp * locked) < titan4_tune.DAMPED + 1e-9)
+    assert jnp.all(kd / 2 / jnp.sqrt(kp * free) > titan4_tune.DAMPED - 1e-9)
 
 
 def test_sensors_add_their_noise_and_nothing_else():
