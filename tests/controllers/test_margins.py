@@ -127,3 +127,20 @@ def test_moduli_of_several_loops_have_derivatives():
         )
         found = jax.jacfwd(of)(0.0)
         assert np.allclose(found, (of(1e-6) - of(-1e-6)) / 2e-6, rtol=1e-4, atol=1e-7)
+
+
+def test_batches_of_moduli_come_back_and_are_those_of_each():
+    """With gradients; LAPACK's batches deadlock where two of them run at once."""
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(16, 12, 12)) - 6 * np.eye(12)
+    rest = (0.5 * rng.normal(size=(16, *s)) for s in ((12, 3), (3, 12), (3, 3)))
+    given = [jnp.asarray(x) for x in (A, *rest)]
+    both = jax.value_and_grad(lambda some: moduli(Opened(*some).late(0.02)).sum())
+    one, many = jax.jit(both), jax.jit(jax.vmap(both))
+    values, slopes = many(given)
+    for _ in range(20):
+        assert np.array_equal(many(given)[0], values)
+    for k in (0, 7):
+        value, slope = one([x[k] for x in given])
+        assert np.allclose(values[k], value, rtol=1e-9)
+        assert np.allclose(slopes[0][k], slope[0], rtol=1e-6, atol=1e-9)
