@@ -26,6 +26,7 @@ from .tune_crane_gear import (
     FOOT,
     HOW,
     HULL,
+    LATEST,
     LIMITS,
     PERIOD,
     SAVES,
@@ -54,7 +55,8 @@ def run(study: Study) -> None:
         "and may use its pauses. The cost is the peak of the bending moment in the "
         "foot and the range of one cycle that tires it as much, each over its value "
         "at the start, and errors of angle and speed; each joint stays damped to at "
-        f"least {DAMPED:g} of critical. Controllers take samples every 2 ms, their "
+        f"least {DAMPED:g} of critical, and its loop loses at most {LATEST:g} rad to "
+        "the delay where its gain is one. Controllers take samples every 2 ms, their "
         "torques come a sample late, and encoders have noise. All runs start where the "
         "first gains hold the crane; stiffer ones first lift its sag, which counts "
         "against them."

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.stats
@@ -35,6 +36,7 @@ HULL, DAMPING = 6e5, 5e4  # N m/rad, N m s/rad: what the water adds to the sprin
 FOOT = Reaction("king", (0, 1))
 SHORTER = 1.0  # s, by which a move may begin later, or end earlier
 DAMPED = 0.35  # of critical, at least
+LATEST = 0.5  # rad, at most, that the delay turns a joint's loop where its gain is one
 EXPONENT = 3.0  # of the S-N curve, welded steel
 NOISE, PERIOD = 1.4e-5, 2e-3  # rad, of an encoder of 17 bits; s
 HOW = as_built(PERIOD)
@@ -125,6 +127,17 @@ def damping(now: Instant) -> Any:
     return kd / (2 * jnp.sqrt(kp * inertia))
 
 
+def lag(now: Instant) -> Any:
+    """What the delay costs each joint, rad, where its damping has a gain of one.
+
+    The others are free: at high frequencies a joint moves no more than it must.
+    """
+    each = jnp.eye(len(now.y.v))
+    freed = jax.vmap(lambda force: dynamics.response(now.world, force))(each)
+    kd = djdyn.get(now.system, "pd.kd")
+    return 1.5 * PERIOD * kd * jnp.diagonal(freed)[3:]
+
+
 def cost(peak: float, fatigue: float) -> dict[str, Any]:
     return {
         "peak": Peak(FOOT, peak),
@@ -134,4 +147,7 @@ def cost(peak: float, fatigue: float) -> dict[str, Any]:
     }
 
 
-LIMITS = {"damping": Limit(damping, low=DAMPED)}
+LIMITS = {
+    "damping": Limit(damping, low=DAMPED),
+    "lag": Limit(lag, high=LATEST),
+}
