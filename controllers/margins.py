@@ -148,16 +148,15 @@ def opened(system: System, y: State, signals: tuple[str, ...]) -> Opened:
     return Opened(jnp.where(both, A, still), B, jnp.where(on[None], C, 0.0), D)
 
 
-def moduli(some: Opened) -> Float[Array, " m"]:
-    """Least distances from minus one as in `margins`, with derivatives.
+def moduli(some: Opened) -> tuple[Float[Array, " m"], Scalar]:
+    """Least distances from minus one and the growth, as in `margins`, with derivatives.
 
-    Of loops that are unstable, minus the largest growth, 1/s: so a search is led back.
+    Distances are the same on both sides of the edge; the growth tells which it is.
     """
-    rate, poles = _growth(some.closed())
+    growth, poles = _growth(some.closed())
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
     # One after the other, and after the poles: see `_solved`.
-    far = lax.map(lambda e: _distance(some.alone(e), poles), each)
-    return jnp.where(rate <= NEUTRAL, far, -rate)
+    return lax.map(lambda e: _distance(some.alone(e), poles), each), growth
 
 
 def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:

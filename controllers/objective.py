@@ -23,7 +23,8 @@ from .terms import AbstractSquares, AbstractTerm, Limit, look
 
 Risk = str | float  # "mean", "worst", or the share of scenarios that are not counted
 
-MARGIN = "modulus margin"  # the limit that a loop keeps
+MARGIN, GROWTH = "modulus margin", "growth"  # limits that a loop keeps
+SECOND = 1.0  # s: growth over it is what is weighed
 HOPELESS = 1e3  # cost of a scenario that diverges, where those are penalised
 
 
@@ -69,7 +70,8 @@ class Objective(AbstractProblem):
 
     the augmented Lagrangian of $g_{ik} \le 0$ in scenario $i$ at time $t_k$; with
     multipliers $\lambda = 0$ a penalty (Nocedal and Wright, *Numerical Optimization*,
-    2006, 17.4). Margins of a `loop` are one more limit, with loops in place of times.
+    2006, 17.4). Margins of a `loop` are one more limit, with loops in place of times,
+    and so is its growth.
     """
 
     system: System
@@ -110,6 +112,7 @@ class Objective(AbstractProblem):
         self.multipliers, self.loop = dict.fromkeys(constraints, zero), loop
         if loop is not None:
             self.multipliers[MARGIN] = jnp.zeros((len(scenarios), loop.entries))
+            self.multipliers[GROWTH] = jnp.zeros((len(scenarios), 1))
         self.x0 = ravel_pytree(pack(system, self.free))[0]
 
     # Unknowns -------------------------------------------------------------------------
@@ -185,7 +188,11 @@ class Objective(AbstractProblem):
             of = lambda values, y: moduli(
                 opened(placed(values), y, loop.signals).late(loop.delay)
             )
-            found[MARGIN] = 1 - jax.vmap(of)(lanes, loop.states) / loop.modulus
+            far, growth = jax.vmap(of)(lanes, loop.states)
+            grown = SECOND * growth[:, None]
+            # Beyond the edge distances grow again: what has grown outweighs that.
+            near = far - jnp.maximum(grown, 0.0)
+            found |= {MARGIN: 1 - near / loop.modulus, GROWTH: grown}
         return found
 
     def _lanes(self, x: Flat) -> Float[Array, "scenarios k"]:

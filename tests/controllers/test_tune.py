@@ -111,24 +111,27 @@ def test_moduli_have_derivatives(slide):
 
     @jax.jit
     def of(gains):
-        return moduli(opened(put(gains), y, ("pid.u",)).late(0.05))[0]
+        far, growth = moduli(opened(put(gains), y, ("pid.u",)).late(0.05))
+        return jnp.stack([far[0], growth])
 
     put = lambda x: djdyn.put(
         slide, {"pid.kp": x[:1], "pid.kd": x[1:2], "pid.ki": x[2]}
     )
     stable, unstable = jnp.array([30.0, 8.0, 9.0]), jnp.array([30.0, 2.0, 60.0])
-    fine = c.margins(put(stable), y, "pid.u", 0.05).modulus[0]
-    assert 0.2 < fine < 0.9 and np.allclose(of(stable), fine, rtol=1e-3)
+    late = jnp.array([300.0, 80.0, 9.0])  # stable without its delay alone
+    for x in (stable, unstable, late):
+        known = c.margins(put(x), y, "pid.u", 0.05)
+        assert np.allclose(of(x), [known.modulus[0], known.growth], rtol=1e-3)
+        slopes = [(of(x + d) - of(x - d)) / 2e-4 for d in 1e-4 * jnp.eye(3)]
+        slopes = np.transpose(slopes)
+        assert np.allclose(jax.jacrev(of)(x), slopes, rtol=1e-5)
+        assert np.allclose(jax.jacfwd(of)(x), slopes, rtol=1e-5)
+    assert 0.2 < of(stable)[0] < 0.9 and of(stable)[1] < 0 < of(late)[1]
+    assert c.margins(put(late), y, "pid.u").growth < 0
     loop = lambda s: MASS * s**3 + (2 * s**2 + 30 * s + 60) * np.exp(-0.05 * s)
     growth = scipy.optimize.newton(loop, 0.5 + 4j).real
-    assert np.allclose(of(unstable), -growth) and growth > 0.1
-    late = jnp.array([300.0, 80.0, 9.0])  # stable without its delay alone
-    assert of(late) < 0 < c.margins(put(late), y, "pid.u").modulus[0]
-    for x in (stable, unstable):
-        slopes = [(of(x + d) - of(x - d)) / 2e-4 for d in 1e-4 * jnp.eye(3)]
-        assert np.allclose(jax.grad(of)(x), slopes, rtol=1e-5)
-        assert np.allclose(jax.jacfwd(of)(x), slopes, rtol=1e-5)
-    assert np.isnan(of(jnp.array([jnp.nan, 8.0, 9.0])))  # and nothing raised
+    assert np.allclose(of(unstable)[1], growth) and growth > 0.1
+    assert np.isnan(of(jnp.array([jnp.nan, 8.0, 9.0]))[1])  # and nothing raised
 
 
 def test_a_limit_that_cannot_be_kept_is_named(slide):
