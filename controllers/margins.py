@@ -107,21 +107,25 @@ class _Loop(eqx.Module):
 
 
 def margins(
-    system: System, y: State, signal: str | Sequence[str], delay: float = 0.0
+    system: System,
+    y: State,
+    signal: str | Sequence[str],
+    delay: float = 0.0,
+    t: float = 0.0,
 ) -> Margins:
     """Margins about a state of rest, the loop opened at a signal such as `"pid.u"`.
 
     One entry of the signal, or of several in alphabetical order, is opened at a time;
     the others stay closed. About a state in motion they are those of the loop frozen
-    there, which tell of what is fast beside the motion. `delay`, s, is what every loop
-    has besides: half a period where samples are held, and one more where commands are
-    a sample late.
+    there at `t`, s, which tell of what is fast beside the motion. `delay`, s, is what
+    every loop has besides: half a period where samples are held, and one more where
+    commands are a sample late.
     """
     import control  # takes long, and few need it
 
     found = []
     signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
-    responses, growth = _swept(opened(system, y, signals).late(delay))
+    responses, growth = _swept(opened(system, y, signals, t).late(delay))
     for response in np.asarray(responses):
         L = -response
         data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
@@ -136,12 +140,14 @@ def margins(
     return Margins(gain, phase, modulus, borne, float(growth))
 
 
-def opened(system: System, y: State, signals: tuple[str, ...]) -> Opened:
+def opened(
+    system: System, y: State, signals: tuple[str, ...], t: float = 0.0
+) -> Opened:
     """About a state; states that are in no loop stand still."""
-    t = jnp.zeros((), y.v.dtype)
+    now = jnp.asarray(t, y.v.dtype)
     # A signal that is given is read in place of what its part sends: an open loop.
-    given = _sent(system, y, t, signals)
-    (A, B), (C, D) = matrices(system, y, given, t, signals)
+    given = _sent(system, y, now, signals)
+    (A, B), (C, D) = matrices(system, y, given, now, signals)
     on = _reached(A, B)
     both = on[:, None] & on[None, :]
     still = jnp.diag(jnp.where(on, 0.0, -1.0).astype(A.dtype))

@@ -53,9 +53,13 @@ class _Probes(eqx.Module):
 
 class Loop(eqx.Module):
     """Where loops are opened about a state of each scenario, with a delay, s, and how
-    far from minus one they are to stay."""
+    far from minus one they are to stay.
 
-    states: State
+    Without states, about those that runs have at `t`, s.
+    """
+
+    states: State | None
+    t: float = eqx.field(static=True)
     signals: tuple[str, ...] = eqx.field(static=True)
     entries: int = eqx.field(static=True)
     delay: float = eqx.field(static=True)
@@ -176,9 +180,16 @@ class Objective(AbstractProblem):
         run, series, bounded = self.run(xs)
         of = lambda term: lambda x: term.measure(run.t, x)
         terms = {k: jax.vmap(of(x))(series[k]) for k, x in self.probes.terms.items()}
-        return Seen(terms, self._excess(xs, bounded), run.ok)
+        return Seen(terms, self._excess(xs, run, bounded), run.ok)
 
-    def _excess(self, xs: Float[Array, "scenarios k"], bounded: dict) -> dict:
+    def at(self, run: djdyn.Trajectory, t: float) -> State:
+        """Of all scenarios, at the time nearest to `t` that is looked at."""
+        k = int(np.argmin(np.abs(np.array(self.saves) - t)))
+        return jax.tree.map(lambda x: x[:, k], run.y)
+
+    def _excess(
+        self, xs: Float[Array, "scenarios k"], run: djdyn.Trajectory, bounded: dict
+    ) -> dict:
         """How far limits are exceeded, of their size; negative where they are kept."""
         limits, loop = self.probes.limits, self.loop
         found = {k: jax.vmap(x.excess)(bounded[k]) for k, x in limits.items()}
@@ -186,9 +197,10 @@ class Objective(AbstractProblem):
             lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
             placed = lambda values: djdyn.put(self.system, values)
             of = lambda values, y: moduli(
-                opened(placed(values), y, loop.signals).late(loop.delay)
+                opened(placed(values), y, loop.signals, loop.t).late(loop.delay)
             )
-            far, growth = jax.vmap(of)(lanes, loop.states)
+            states = self.at(run, loop.t) if loop.states is None else loop.states
+            far, growth = jax.vmap(of)(lanes, states)
             grown = SECOND * growth[:, None]
             # Beyond the edge distances grow again: what has grown outweighs that.
             near = far - jnp.maximum(grown, 0.0)
@@ -200,6 +212,10 @@ class Objective(AbstractProblem):
 
     def judge(self, x: Flat) -> Seen:
         return self.seen(self._lanes(x))
+
+    def passed(self, x: Flat, t: float) -> State:
+        """Where runs are at a time, s."""
+        return self.at(self.run(self._lanes(x))[0], t)
 
     # One number -----------------------------------------------------------------------
 
@@ -256,7 +272,7 @@ class Objective(AbstractProblem):
                 )
             of = lambda x, term=term: term.residuals(run.t, x).ravel()
             rows.append(jax.vmap(of)(series[name]))
-        for name, g in self._excess(xs, bounded).items():
+        for name, g in self._excess(xs, run, bounded).items():
             mu, n = self.stiffness, g.shape[1]
             pushed = jnp.maximum(self.multipliers[name] / mu + g, 0.0)
             rows.append(jnp.sqrt(mu / (2 * n)) * pushed)

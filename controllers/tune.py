@@ -25,6 +25,9 @@ from .terms import AbstractTerm, Limit
 from .tuned import GRADIENT, Tuned
 
 
+# A state of a system, or the time, s, at which that of a run is meant.
+Rest = Callable[[System], State] | float
+
 KEPT = 1e-3  # of a limit: an excess that is none
 STIFFER = 4.0  # from round to round
 
@@ -49,7 +52,7 @@ def tune(
     max_steps: int = 50,
     tolerance: float = 1e-6,
     saves: int = 101,
-    rest: Callable[[System], State] | None = None,
+    rest: Rest | None = None,
     loop: str | Sequence[str] | None = None,
     delay: float = 0.0,
     modulus: float | None = None,
@@ -73,10 +76,12 @@ def tune(
     - `diverged`: scenarios that do not reach their end are penalised, or excluded.
     - `starts`: how many, scattered by `spread`, run at once in one batch.
     - `saves`: how many times the terms look at.
-    - `rest`: the state about which a system is linearised, to see if it is stable.
-    - `loop`: a signal where the loop is opened at rest, or several, to see its margins
+    - `rest`: the state about which a system is linearised, to see if it is stable, as
+      a function of it; or a time, s, for the one that each run has then.
+    - `loop`: a signal where the loop is opened there, or several, to see its margins
       with a `delay`, s; see `margins`. With `modulus` it is a limit that they stay so
-      far from minus one, about the states of rest that there are to begin with.
+      far from minus one, and that nothing grows: about the states of rest that there
+      are to begin with, or about those of the runs themselves.
     - `save`: a file that keeps the last step. If it is there, the tuning goes on.
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """
@@ -133,7 +138,7 @@ def _check(
     cost: Mapping[str, AbstractTerm],
     risk: Risk,
     diverged: str,
-    rest: Callable | None,
+    rest: Rest | None,
     loop: str | Sequence[str] | None,
     modulus: float | None,
 ) -> None:
@@ -169,18 +174,18 @@ def _check_method(solver: Any, objective: Objective) -> None:
 def _about_rest(
     objective: Objective,
     x: Flat,
-    rest: Callable[[System], State] | None,
+    rest: Rest | None,
     loop: str | Sequence[str] | None,
     delay: float,
 ) -> tuple[np.ndarray | None, tuple[Margins, Margins] | None]:
     """Growth in all scenarios, and the worst margins, before and after."""
     if rest is None:
         return None, None
-    both = [_resting(objective, x, rest) for x in (objective.x0, x)]
-    growth = np.array([[_growth(*at) for at in some] for some in both])
+    both, t = [_resting(objective, x, rest) for x in (objective.x0, x)], _time(rest)
+    growth = np.array([[_growth(*at, t) for at in some] for some in both])
     if loop is None:
         return growth, None
-    of = lambda some: _worst([margins(s, y, loop, delay) for s, y in some])
+    of = lambda some: _worst([margins(s, y, loop, delay, t) for s, y in some])
     return growth, (of(both[0]), of(both[1]))
 
 
@@ -251,32 +256,46 @@ def elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
 def _opened(
     system: System,
     some: Scenarios,
-    rest: Callable[[System], State],
+    rest: Rest,
     loop: str | Sequence[str],
     delay: float,
     modulus: float,
 ) -> Loop:
-    """Loops about the states of rest of all scenarios."""
-    states = [rest(some.put(system, k)) for k in range(len(some))]
-    stacked = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    """Loops about the states of all scenarios."""
     signals = (loop,) if isinstance(loop, str) else tuple(sorted(loop))
-    sent = system.at(0.0, states[0]).signals
+    sent = system.at(0.0, system.initial_state()).signals
     entries = sum(signal_of(sent, name).size for name in signals)
-    return Loop(stacked, signals, entries, delay, modulus)
+    states = None
+    if callable(rest):
+        each = [rest(some.put(system, k)) for k in range(len(some))]
+        states = jax.tree.map(lambda *x: jnp.stack(x), *each)
+    return Loop(states, _time(rest), signals, entries, delay, modulus)
 
 
-def _resting(
-    objective: Objective, x: Flat, rest: Callable[[System], State]
-) -> list[tuple[System, State]]:
-    """All scenarios with these gains, each at rest."""
+def _time(rest: Rest) -> float:
+    return 0.0 if callable(rest) else float(rest)
+
+
+def _resting(objective: Objective, x: Flat, rest: Rest) -> list[tuple[System, State]]:
+    """All scenarios with these gains, each with its state."""
     tuned, some = objective.placed(x), objective.scenarios
     here = [some.put(tuned, k) for k in range(len(some))]
-    return [(system, rest(system)) for system in here]
+    if callable(rest):
+        return [(system, rest(system)) for system in here]
+    passed = _passed(objective, x, rest)
+    of = lambda k: jax.tree.map(lambda x: x[k], passed)
+    return [(system, of(k)) for k, system in enumerate(here)]
 
 
-def _growth(system: System, y: State) -> float:
+@eqx.filter_jit
+def _passed(objective: Objective, x: Flat, t: float) -> State:
+    """Where runs with these gains are at a time."""
+    return objective.passed(x, t)
+
+
+def _growth(system: System, y: State, t: float) -> float:
     """The largest real part of a pole, 1/s."""
-    return float(np.max(np.real(linearise(system, y).poles())))
+    return float(np.max(np.real(linearise(system, y, t=t).poles())))
 
 
 def _worst(some: Sequence[Margins]) -> Margins:

@@ -14,7 +14,8 @@ from ._types import Scalar
 
 ENOUGH, FLATTER = 1e-4, 0.9  # of the first slope: decrease, and slope at the end
 NEARER, LONGER = 1.5, 3.0  # times a step that still falls
-NARROW = 1e-9  # a bracket that holds nothing
+NARROW = 1e-3  # of how far it is: a bracket with no flatter slope in it
+NOWHERE = 1e-9  # a step that is none
 
 
 class Search(eqx.Module):
@@ -53,9 +54,9 @@ class BFGS(optx.AbstractMinimiser):
     $f(t) \le f + c_1 t f'$ and $f'(t) \ge c_2 f'$; else the bracket is narrowed. With
     these two conditions $B$ stays positive definite, and the method finds least values
     at kinks too, such as peaks over time have (Lewis and Overton, *Nonsmooth
-    optimization via quasi-Newton methods*, 2013). It ends where a whole step is short
-    and promises little, $-g^T p/2$, or where the bracket is empty. The first step goes
-    down the gradient by `reach`.
+    optimization via quasi-Newton methods*, 2013). At a jump no slope is flatter, and the
+    step ends before it. It ends where a whole step is short and promises little,
+    $-g^T p/2$, or where no step falls. The first step goes down the gradient by `reach`.
 
     Bounds, in `options` as `lower` and `upper`, are kept at every look: the step $p$ is
     the least of $g^T p + p^T B p/2$ within them (Nocedal and Wright, *Numerical
@@ -106,7 +107,7 @@ class BFGS(optx.AbstractMinimiser):
         fallen = f <= state.f + ENOUGH * line.t * slope
         longest = jnp.min(_until(state.along, lower - y, upper - y), initial=jnp.inf)
         flatter = (slope_at >= FLATTER * slope) | (line.t >= longest)
-        taken = state.first | (fallen & flatter)
+        taken = state.first | (fallen & (flatter | (line.t == line.low)))
         B, updates = _learned(state, at - y, g - state.g)
         steep = jnp.linalg.norm(jnp.where(jnp.any(g != 0), g, 1.0))
         B = jnp.where(state.first, steep / self.reach * jnp.eye(len(y)), B)
@@ -115,10 +116,11 @@ class BFGS(optx.AbstractMinimiser):
         ended = (promised <= self.rtol * jnp.abs(f)) & (self.norm(ahead) <= size)
         no, line_ahead = jnp.array(False), _opened(f, g @ ahead)
         moved = Memory(no, f, g, B, ahead, line_ahead, updates, aux, ended)
-        narrower = _narrowed(line, fallen, f, slope_at, longest)
-        empty = narrower.high - narrower.low < NARROW
+        line = _narrowed(line, fallen, f, slope_at, longest)
+        back = line.high - line.low < NARROW * line.low
+        line = eqx.tree_at(lambda s: s.t, line, jnp.where(back, line.low, line.t))
         at_fields = lambda s: (s.search, s.ended)
-        stayed = eqx.tree_at(at_fields, state, (narrower, empty))
+        stayed = eqx.tree_at(at_fields, state, (line, line.high < NOWHERE))
         new = jax.tree.map(lambda a, b: jnp.where(taken, a, b), moved, stayed)
         return jnp.where(taken, at, y), new, new.aux
 

@@ -137,7 +137,7 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
         for k in range(COUNT):
             y = jax.tree.map(lambda x, k=k, at=at: x[k, at], run.y)
             system = others.put(run.system, k)
-            found.append(margins(system, y, VALVES, delay=1.5 * PERIOD))
+            found.append(margins(system, y, VALVES, 1.5 * PERIOD, ALL_MOVE))
         growth[name] = max(m.growth for m in found)
         of = lambda what, found=found: np.min([getattr(m, what) for m in found], 0)
         worst[name] = [of(what) for what in ("phase", "modulus", "delay")]

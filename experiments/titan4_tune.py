@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,8 +12,8 @@ from djdyn import Bounded, FreeParameter, Positive
 
 from . import titan4_judge as judge
 from .study import Study
-from .titan4_conditions import corners, held_up, machine
-from .titan4_loop import COST, HOW, SAVES, SPAN, STICKS, instrumented, noisy, silent
+from .titan4_conditions import corners, machine
+from .titan4_loop import COST, HOW, SAVES, SPAN, instrumented, noisy
 from .titan4_realtime import PERIOD
 from .tuning import gain_table, keep, race
 
@@ -51,17 +50,6 @@ def begun(source: djdyn.System) -> djdyn.System:
     return djdyn.put(source, new)
 
 
-def in_motion(system: djdyn.System) -> djdyn.State:
-    """Where all joints move. A shut valve has no gain: at rest there is no loop."""
-    quiet = silent(system)
-    start = jax.tree.map(lambda x: x[None], held_up(quiet))
-    run = djdyn.rollout(
-        quiet, judge.ALL_MOVE, start, saveat=np.array([0.0, judge.ALL_MOVE]),
-        solver="rk4", dt=PERIOD, inputs=STICKS,
-    )  # fmt: skip
-    return jax.tree.map(lambda x: x[0, -1], run.y)
-
-
 def tuned(
     source: djdyn.System,
     train: Scenarios,
@@ -72,10 +60,14 @@ def tuned(
     steps: int = STEPS,
     **more: Any,
 ) -> Tuned:
-    """Tunes an instrumented machine on some conditions, within margins."""
+    """Tunes an instrumented machine on some conditions, within margins.
+
+    They are those where all joints move: a shut valve has no gain, so that at rest there
+    is no loop.
+    """
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,
-        saves=saves, rest=in_motion, loop=judge.VALVES, delay=1.5 * PERIOD,
+        saves=saves, rest=judge.ALL_MOVE, loop=judge.VALVES, delay=1.5 * PERIOD,
         modulus=MODULUS, **more, **HOW,
     )  # fmt: skip
 

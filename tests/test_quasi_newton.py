@@ -53,6 +53,14 @@ def test_a_cost_that_is_hopeless_ahead_is_turned_back_from():
     assert jnp.allclose(found.value, 0.9, atol=1e-4)
 
 
+def test_a_search_goes_as_far_as_a_jump():
+    """No slope is flat before it, and the rest of the way is another direction's."""
+    step = lambda y, _: (y[0] - 2) ** 2 + (y[1] + 3 * y[0]) ** 2 + 50.0 * (y[0] > 1)
+    found = descended(step, jnp.array([-1.0, 1.0]))
+    assert 0.99 < found.value[0] <= 1 and found.stats["num_steps"] < 200
+    assert jnp.allclose(found.value[1], -3 * found.value[0], atol=0.1)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_within_bounds_a_quadratic_is_least_where_scipy_finds_it(seed):
     rng = np.random.default_rng(seed)

@@ -105,6 +105,31 @@ def test_a_margin_is_kept(slide):
     assert found.figures()["tuned on"]["modulus margin exceeded by"][1] < 2e-3
 
 
+def test_margins_of_a_motion_have_derivatives(slide):
+    """Where a spring hardens, they are those about where each run is."""
+    bent = JointSpring("slide", 40.0, exponent=3)
+    system = djdyn.System(slide.mechanism, {**slide.parts, "bent": bent}, slide.inputs)
+    some = c.Scenarios({}, system.initial_state(q={"slide": 1.0}))
+    given = {"rest": 0.4, "loop": "pid.u", "delay": 0.05, "modulus": 0.9}
+    found = tune(
+        system, 2.0, free=GAINS, cost=COST, scenarios=some, max_steps=1, saves=51,
+        **given, **HOW,
+    )  # fmt: skip
+    assert found.margins is not None and found.growth is not None
+    excess = lambda x: found.objective.judge(x).excess
+    of = jax.jit(lambda x: jnp.concatenate([e[0] for e in excess(x).values()]))
+    at = found.objective.passed(found.x, 0.4)
+    y = jax.tree.map(lambda x: x[0], at)
+    known = c.margins(found.system, y, "pid.u", 0.05, 0.4)
+    assert np.allclose(
+        of(found.x), [1 - known.modulus[0] / 0.9, known.growth], rtol=1e-3
+    )
+    slopes = [(of(found.x + d) - of(found.x - d)) / 2e-5 for d in 1e-5 * jnp.eye(2)]
+    assert np.allclose(jax.jacrev(of)(found.x), np.transpose(slopes), rtol=1e-4)
+    rested = c.margins(found.system, slide.initial_state(), "pid.u", 0.05)
+    assert abs(known.modulus[0] - rested.modulus[0]) > 0.01
+
+
 def test_moduli_have_derivatives(slide):
     """Beside those of `margins`, and beside differences."""
     y = slide.initial_state()
