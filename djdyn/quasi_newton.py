@@ -54,9 +54,10 @@ class BFGS(optx.AbstractMinimiser):
     $f(t) \le f + c_1 t f'$ and $f'(t) \ge c_2 f'$; else the bracket is narrowed. With
     these two conditions $B$ stays positive definite, and the method finds least values
     at kinks too, such as peaks over time have (Lewis and Overton, *Nonsmooth
-    optimization via quasi-Newton methods*, 2013). At a jump no slope is flatter, and the
-    step ends before it. It ends where a whole step is short and promises little,
-    $-g^T p/2$, or where no step falls. The first step goes down the gradient by `reach`.
+    optimization via quasi-Newton methods*, 2013). Before a jump no slope is flatter: a
+    step goes as far as that. The method ends where a whole step is short and promises
+    little, $-g^T p/2$, or where no step falls. The first step goes down the gradient by
+    `reach`.
 
     Bounds, in `options` as `lower` and `upper`, are kept at every look: the step $p$ is
     the least of $g^T p + p^T B p/2$ within them (Nocedal and Wright, *Numerical

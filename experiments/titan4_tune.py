@@ -62,8 +62,8 @@ def tuned(
 ) -> Tuned:
     """Tunes an instrumented machine on some conditions, within margins.
 
-    They are those where all joints move: a shut valve has no gain, so that at rest there
-    is no loop.
+    They are those where all joints move: a shut valve has no gain, so at rest there is
+    no loop.
     """
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,

@@ -54,11 +54,10 @@ def test_a_cost_that_is_hopeless_ahead_is_turned_back_from():
 
 
 def test_a_search_goes_as_far_as_a_jump():
-    """No slope is flat before it, and the rest of the way is another direction's."""
-    step = lambda y, _: (y[0] - 2) ** 2 + (y[1] + 3 * y[0]) ** 2 + 50.0 * (y[0] > 1)
-    found = descended(step, jnp.array([-1.0, 1.0]))
-    assert 0.99 < found.value[0] <= 1 and found.stats["num_steps"] < 200
-    assert jnp.allclose(found.value[1], -3 * found.value[0], atol=0.1)
+    """No slope before it is flat."""
+    step = lambda y, _: (y[0] - 2) ** 2 + 50.0 * (y[0] > 1)
+    found = descended(step, jnp.array([-1.0]))
+    assert 0.99 < found.value[0] <= 1 and found.stats["num_steps"] < 100
 
 
 @pytest.mark.parametrize("seed", range(5))

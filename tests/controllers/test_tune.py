@@ -126,7 +126,7 @@ def test_margins_of_a_motion_have_derivatives(slide):
     )
     slopes = [(of(found.x + d) - of(found.x - d)) / 2e-5 for d in 1e-5 * jnp.eye(2)]
     assert np.allclose(jax.jacrev(of)(found.x), np.transpose(slopes), rtol=1e-4)
-    rested = c.margins(found.system, slide.initial_state(), "pid.u", 0.05)
+    rested = c.margins(found.system, system.initial_state(), "pid.u", 0.05)
     assert abs(known.modulus[0] - rested.modulus[0]) > 0.01
 
 
