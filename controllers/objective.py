@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
@@ -55,7 +56,8 @@ class Loop(eqx.Module):
     """Where loops are opened about a state of each scenario, with a delay, s, and how
     far from minus one they are to stay.
 
-    Without states, about those that runs have at `t`, s.
+    Without states, about those that runs have at `t`, s; margins have derivatives by
+    gains where the states are held, which is most of them.
     """
 
     states: State | None
@@ -199,7 +201,9 @@ class Objective(AbstractProblem):
             of = lambda values, y: moduli(
                 opened(placed(values), y, loop.signals, loop.t).late(loop.delay)
             )
-            states = self.at(run, loop.t) if loop.states is None else loop.states
+            states = loop.states
+            if states is None:  # second derivatives of a machine take long to compile
+                states = lax.stop_gradient(self.at(run, loop.t))
             far, growth = jax.vmap(of)(lanes, states)
             grown = SECOND * growth[:, None]
             # Beyond the edge distances grow again: what has grown outweighs that.

@@ -81,7 +81,7 @@ def tune(
     - `loop`: a signal where the loop is opened there, or several, to see its margins
       with a `delay`, s; see `margins`. With `modulus` it is a limit that they stay so
       far from minus one, and that nothing grows: about the states of rest that there
-      are to begin with, or about those of the runs themselves.
+      are to begin with, or about those of the runs, which derivatives take as given.
     - `save`: a file that keeps the last step. If it is there, the tuning goes on.
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """

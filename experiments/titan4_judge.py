@@ -76,7 +76,7 @@ def costs(study: Study, runs: Runs, smooth: Runs) -> None:
     built = {name: terms(run) for name, run in runs.items()}
     ideal = {name: terms(run) for name, run in smooth.items()}
     for where, found, note in (
-        ("sampled", built, "samples of 1 ms, a sample of delay, noise"),
+        ("tuned", built, "samples of 1 ms, a sample of delay, noise"),
         ("continuous", ideal, "no samples, delay or noise"),
     ):
         for name in ("cost", *COST):
@@ -87,7 +87,7 @@ def costs(study: Study, runs: Runs, smooth: Runs) -> None:
                 note=f"to the source's gains, on conditions not tuned on; {note}",
             )
     study.metric(
-        "titan4.sampled.distance_to_continuous",
+        "titan4.tuned.distance_to_continuous",
         built["tuned"]["distance"] / ideal["tuned"]["distance"],
         note="what samples, delay and noise do to the tuned loop; 1 is nothing",
     )
