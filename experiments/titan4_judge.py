@@ -25,7 +25,7 @@ from .titan4_loop import (
 from .titan4_realtime import PERIOD
 
 
-COUNT, SEED = 16, 4000  # conditions
+COUNT, SEED = 16, 6000  # conditions
 ALL_MOVE = 1.4  # s, when all sticks are held and all valves are open
 VALVES = tuple(f"control.u.{joint}" for joint in titan.JOINTS)
 Runs = dict[str, djdyn.Trajectory]

@@ -18,14 +18,14 @@ from .titan4_realtime import PERIOD
 from .tuning import gain_table, keep, race
 
 
-STEPS, BUDGET = 120, 500
+STEPS, BUDGET = 200, 500
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(
     FreeParameter(p, Bounded(1.0, QUICKEST) if p == "path.frequency" else Positive())
     for p in PATHS
 )
-MODULUS = 0.6  # kept in the corners
+MODULUS, STIFFNESS = 0.65, 100.0  # kept in the corners, and how hard
 # To begin with: rad/s and of critical, of each joint; 1/s; how much slower it
 # integrates; rad/s of the reference.
 STIFF, DAMPED, K3, SLOWER, QUICK = 12.0, 0.7, 40.0, 30.0, 25.0
@@ -68,7 +68,7 @@ def tuned(
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,
         saves=saves, rest=judge.ALL_MOVE, loop=judge.VALVES, delay=1.5 * PERIOD,
-        modulus=MODULUS, **more, **HOW,
+        modulus=MODULUS, stiffness=STIFFNESS, **more, **HOW,
     )  # fmt: skip
 
 
