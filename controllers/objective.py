@@ -56,8 +56,8 @@ class Loop(eqx.Module):
     """Where loops are opened about a state of each scenario, with a delay, s, and how
     far from minus one they are to stay.
 
-    Without states, about those that runs have at `t`, s; margins have derivatives by
-    gains where the states are held, which is most of them.
+    Without states, about those that runs have at `t`, s, which derivatives take as
+    given.
     """
 
     states: State | None
