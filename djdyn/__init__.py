@@ -1,5 +1,12 @@
 """Differentiable dynamics for control and estimation."""
 
+import os
+
+
+# A batch that XLA hands to LAPACK holds a thread while others work on it. With as many
+# threads as cores, a few such batches at once can wait for each other for ever.
+os.environ.setdefault("PJRT_NPROC", str(max(32, os.cpu_count() or 1)))
+
 from .dynamics import (
     bias_force as bias_force,
     forward_dynamics as forward_dynamics,
