@@ -86,6 +86,8 @@ def tune(
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """
     _check(cost, risk, diverged, rest, loop, modulus)
+    if rest is not None and not 0 <= _time(rest) <= t1:
+        raise ValueError(f"runs from 0 to {t1:g} s have no state at {rest!r} s")
     some, held = scenarios or Scenarios(), None
     if rest is not None and loop is not None and modulus is not None:
         held = _opened(system, some, rest, loop, delay, modulus)
@@ -178,15 +180,19 @@ def _about_rest(
     loop: str | Sequence[str] | None,
     delay: float,
 ) -> tuple[np.ndarray | None, tuple[Margins, Margins] | None]:
-    """Growth in all scenarios, and the worst margins, before and after."""
+    """Growth in all scenarios, and the worst margins, before and after.
+
+    What has diverged by then has grown without end, and has no margins.
+    """
     if rest is None:
         return None, None
     both, t = [_resting(objective, x, rest) for x in (objective.x0, x)], _time(rest)
     growth = np.array([[_growth(*at, t) for at in some] for some in both])
     if loop is None:
         return growth, None
+    there = [[at for at in some if _finite(at[1])] for some in both]
     of = lambda some: _worst([margins(s, y, loop, delay, t) for s, y in some])
-    return growth, (of(both[0]), of(both[1]))
+    return growth, (of(there[0]), of(there[1]))
 
 
 def _spent(solver: Any, unknowns: int, past: list[np.ndarray]) -> np.ndarray:
@@ -295,7 +301,13 @@ def _passed(objective: Objective, x: Flat, t: float) -> State:
 
 def _growth(system: System, y: State, t: float) -> float:
     """The largest real part of a pole, 1/s."""
+    if not _finite(y):
+        return np.inf
     return float(np.max(np.real(linearise(system, y, t=t).poles())))
+
+
+def _finite(y: State) -> bool:
+    return all(np.all(np.isfinite(x)) for x in jax.tree.leaves(y))
 
 
 def _worst(some: Sequence[Margins]) -> Margins:

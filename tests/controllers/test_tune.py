@@ -207,10 +207,13 @@ def test_a_scenario_that_diverges_spoils_no_other(slide, diverged):
         warnings.simplefilter("ignore")
         found = tune(
             slide, 4.0, free=GAINS, cost=COST, scenarios=lanes, diverged=diverged,
-            max_steps=10, saves=101, **HOW,
+            max_steps=10, saves=101, rest=2.0, loop="pid.u", modulus=0.5, **HOW,
         )  # fmt: skip
     assert found.figures()["tuned on"]["diverged"] == (1.0, 1.0)
     assert np.all(np.isfinite(found.x)) and found.cost_ratio < 1
+    assert found.growth is not None and found.margins is not None and not found.stable
+    assert np.array_equal(np.isinf(found.growth), 2 * [[False, True, False]])
+    assert np.all(found.margins[1].modulus > 0.5)
 
 
 def test_several_starts_run_at_once(slide, moved):
@@ -229,6 +232,7 @@ def test_several_starts_run_at_once(slide, moved):
         ("no terms", {"cost": {}}),
         ("need a state of rest", {"loop": "pid.u"}),
         ("a modulus from 0 to 1 is kept at a loop", {"modulus": 0.5}),
+        ("from 0 to 1 s have no state at 1.5 s", {"rest": 1.5}),
         (
             "bounds of 'pid.kp' are kept by method 'bfgs' alone",
             {"method": "lm", "free": [FreeParameter("pid.kp", djdyn.Between(1, 9))]},
