@@ -13,6 +13,7 @@ from . import colors
 
 POINTS = 4000  # a line keeps about so many
 MARKERS = 80  # a reference of more points becomes a dashed line
+LOG = {"type": "log", "tickformat": "~g"}  # or plotly writes 2 for 0.2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,8 +108,8 @@ def to_plotly(plot: Plot) -> str:
         hoverlabel={"font": {"size": 12.5}, "bordercolor": colors.RULE},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         showlegend=True,
-        xaxis=axis | {"type": "log" if "x" in plot.log else "linear"},
-        yaxis=axis | {"type": "log" if "y" in plot.log else "linear"},
+        xaxis=axis | (LOG if "x" in plot.log else {"type": "linear"}),
+        yaxis=axis | (LOG if "y" in plot.log else {"type": "linear"}),
     )
     figure.update_xaxes(title_text=html.escape(plot.x_label, quote=False))
     figure.update_xaxes(spikecolor=colors.MUTED, spikethickness=1)
