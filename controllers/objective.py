@@ -24,7 +24,7 @@ from .terms import AbstractSquares, AbstractTerm, Limit, look
 
 Risk = str | float  # "mean", "worst", or the share of scenarios that are not counted
 
-MARGIN, GROWTH = "modulus margin", "growth"  # limits that a loop keeps
+MARGIN, GROWTH = "modulus margin", "growth of poles"  # limits that a loop keeps
 SECOND = 1.0  # s: growth over it is what is weighed
 HOPELESS = 1e3  # cost of a scenario that diverges, where those are penalised
 
