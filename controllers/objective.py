@@ -71,11 +71,11 @@ class Loop(eqx.Module):
 class Objective(AbstractProblem):
     r"""Cost over scenarios, and what limits add to it.
 
-    $$\operatorname{risk}_i\, c_i(\theta) + \frac{1}{2\mu N}\sum_{i,k}
-      \bigl[\max(0, \lambda_{ik} + \mu g_{ik})^2 - \lambda_{ik}^2\bigr]/n ,$$
+    $$w \operatorname{risk}_i\, c_i(\theta) + \frac{1}{2\mu N}\sum_{i,k}
+      \max(0, \lambda_{ik} + \mu g_{ik})^2/n ,$$
 
-    the augmented Lagrangian of $g_{ik} \le 0$ in scenario $i$ at time $t_k$; with
-    multipliers $\lambda = 0$ a penalty (Nocedal and Wright, *Numerical Optimization*,
+    with $w = 1$ the augmented Lagrangian of $g_{ik} \le 0$ in scenario $i$ at time
+    $t_k$, but for a constant; with multipliers $\lambda = 0$ a penalty (Nocedal and Wright, *Numerical Optimization*,
     2006, 17.4). Margins of a `loop` are one more limit, with loops in place of times,
     and so is its growth.
     """
@@ -86,6 +86,7 @@ class Objective(AbstractProblem):
     probes: _Probes
     multipliers: dict[str, Float[Array, "scenarios n"]]
     stiffness: Scalar
+    weight: Scalar
     loop: Loop | None
     x0: Flat
     span: float = eqx.field(static=True)
@@ -113,7 +114,7 @@ class Objective(AbstractProblem):
         self.probes = _Probes(dict(cost), dict(constraints))
         self.span, self.saves = float(t1), tuple(np.linspace(0.0, t1, saves).tolist())
         self.how, self.risk, self.diverged = how, risk, diverged
-        self.stiffness = jnp.asarray(stiffness)
+        self.stiffness, self.weight = jnp.asarray(stiffness), jnp.ones(())
         zero = jnp.zeros((len(scenarios), saves))
         self.multipliers, self.loop = dict.fromkeys(constraints, zero), loop
         if loop is not None:
@@ -159,6 +160,12 @@ class Objective(AbstractProblem):
             for i in (0, 1)
         ]
         return ravel_pytree(ends[0])[0], ravel_pytree(ends[1])[0]
+
+    def penalties(self) -> "Objective | None":
+        """What limits add to the cost, alone."""
+        if not self.multipliers:
+            return None
+        return eqx.tree_at(lambda o: o.weight, self, jnp.zeros(()))
 
     # Simulations ----------------------------------------------------------------------
 
@@ -229,7 +236,7 @@ class Objective(AbstractProblem):
         for name, g in seen.excess.items():
             held = self.multipliers[name]
             pushed = jnp.maximum(held + mu * g, 0.0)
-            price = price + jnp.mean(pushed**2 - held**2, 1) / (2 * mu)
+            price = price + jnp.mean(pushed**2, 1) / (2 * mu)
         return price
 
     def _counts(self, ok: Array) -> Array:
@@ -247,7 +254,8 @@ class Objective(AbstractProblem):
 
     def total(self, costs: Array, prices: Array, ok: Array) -> Scalar:
         safe = jnp.where(ok, prices, 0.0)
-        return self._risk(costs, ok) + jnp.mean(safe, where=self._counts(ok))
+        cost = self.weight * self._risk(costs, ok)
+        return cost + jnp.mean(safe, where=self._counts(ok))
 
     def cost(self, x: Flat) -> Scalar:
         seen = self.judge(x)

@@ -10,12 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from djdyn import FreeParameter, State, System
-from djdyn.descent import Flat, descend, is_squares, solver_for
+from djdyn.descent import Flat, descend, has_units, is_squares, solver_for
 from djdyn.parameters import bounds_of
 from djdyn.quasi_newton import BFGS
+from djdyn.structured import NL2SOL
 
 from .linear import linearise, signal_of
 from .margins import Margins, margins
@@ -70,7 +71,7 @@ def tune(
     - `constraints`: limits by name. In one round what exceeds them is penalised; in
       several, multipliers push it out (an augmented Lagrangian).
     - `method`: `"bfgs"`, which keeps bounds of `Between`, `"adam"`, and for costs of
-      squares alone `"lm"` and `"dogleg"`, or a solver of `optimistix`.
+      squares alone `"nl2sol"`, `"lm"` and `"dogleg"`, or a solver of `optimistix`.
     - `risk`: over scenarios the `"mean"`, the `"worst"`, or a number such as 0.9 for
       the mean of the worst tenth.
     - `diverged`: scenarios that do not reach their end are penalised, or excluded.
@@ -105,7 +106,8 @@ def tune(
     x, after, began = objective.x0, before, time.perf_counter()
     for i in range(rounds):
         kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
-        J = linear(objective, xs[0])[1] if is_squares(solver) else None
+        ahead = is_squares(solver) and not has_units(solver)
+        J = linear(objective, xs[0])[1] if ahead else None
         xs, costs, _, history = descend(
             objective, xs, J, solver, max_steps, kept, progress, "tuning"
         )
@@ -129,7 +131,7 @@ def tune(
         x=x,
         seen=seen,
         history=np.concatenate(past),
-        simulations=_spent(solver, x.size, past),
+        simulations=_spent(solver, objective, past),
         growth=growth,
         margins=edges,
         seconds=seconds,
@@ -195,16 +197,27 @@ def _about_rest(
     return growth, (of(there[0]), of(there[1]))
 
 
-def _spent(solver: Any, unknowns: int, past: list[np.ndarray]) -> np.ndarray:
+def _spent(
+    solver: Any, objective: Objective, past: list[np.ndarray]
+) -> Float[np.ndarray, " steps"]:
     """Simulations after each step, where a derivative counts as several.
 
-    Solvers other than our own need one more in every round, to know their units.
+    `BFGS` needs one more in every round to know what limits do, and other solvers than
+    our own to know their units. Where `NL2SOL` takes no step it works out none.
     """
-    price = 1 + unknowns if is_squares(solver) else GRADIENT
-    first = 0 if isinstance(solver, BFGS) else 1
-    looks = np.concatenate([np.ones(len(h)) for h in past])
-    looks[np.cumsum([0, *map(len, past[:-1])])] += first
-    return price * past[0].shape[1] * np.cumsum(looks)
+    price = 1 + objective.x0.size if is_squares(solver) else GRADIENT
+    more = not has_units(solver)
+    if isinstance(solver, BFGS):
+        more = objective.penalties() is not None
+    spent = []
+    for costs in past:  # of every start, step by step
+        looks = np.full(costs.shape, float(price))
+        if isinstance(solver, NL2SOL):
+            looks = 1 + price * (np.diff(costs, axis=0, prepend=np.inf) < 0)
+            looks[0] = price
+        looks[0] += more * price
+        spent.append(np.sum(looks, 1))
+    return np.cumsum(np.concatenate(spent))
 
 
 @eqx.filter_jit

@@ -14,7 +14,8 @@ import optimistix as optx
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from .quasi_newton import BFGS
+from .quasi_newton import BFGS, Memory
+from .structured import NL2SOL
 
 
 Flat = Float[Array, " k"]  # all unknowns, unconstrained
@@ -46,6 +47,10 @@ class AbstractProblem(eqx.Module):
     def bounds(self) -> tuple[Flat, Flat]:
         """What unknowns lie between, if not infinite; only `BFGS` keeps them."""
 
+    @abc.abstractmethod
+    def penalties(self) -> "AbstractProblem | None":
+        """The same with nothing but penalties in its cost, if it has some."""
+
 
 def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
     """A name for every number of some arrays."""
@@ -59,6 +64,7 @@ def entries(values: Mapping[str, Any]) -> tuple[str, ...]:
 METHODS: dict[str, Callable[[Any], Any]] = {
     "lm": lambda tol: _marquardt(tol),
     "dogleg": lambda tol: optx.Dogleg(tol, tol),
+    "nl2sol": lambda tol: NL2SOL(tol, tol),
     "bfgs": lambda tol: BFGS(tol, tol, reach=REACH),
     "adam": lambda tol: optx.OptaxMinimiser(optax.adam(0.05), tol, tol),
 }
@@ -84,6 +90,11 @@ def solver_for(method: Any, tolerance: float) -> Any:
 
 def is_squares(solver: Any) -> bool:
     return isinstance(solver, optx.AbstractLeastSquaresSolver)
+
+
+def has_units(solver: Any) -> bool:
+    """Whether it needs no derivative beforehand, to know how large its costs are."""
+    return isinstance(solver, BFGS | NL2SOL)
 
 
 class Units(eqx.Module):
@@ -146,13 +157,15 @@ def _objective(solver: Any) -> Callable:
 
 
 class Lane(eqx.Module):
-    """One descent: where it is, the best it saw, and the solver's memory."""
+    """One descent: where it is, the best it saw, the solver's memory, and penalties in
+    the cost to begin with, with their gradient."""
 
     y: Flat
     best: Flat
     cost: Float[Array, ""]
     done: Array
     memory: list[Array]
+    penalties: tuple[Float[Array, ""], Flat]
 
 
 def _leaves(state: Any) -> list[Array]:
@@ -166,18 +179,21 @@ def _opened(solver: Any, y: Flat, args: tuple) -> tuple[Callable, Any, Any]:
     return fn, *eqx.partition(state, eqx.is_array)
 
 
-def _options(solver: Any, problem: AbstractProblem, units: Units) -> dict[str, Array]:
+def _options(
+    solver: Any, problem: AbstractProblem, units: Units, lane: Lane
+) -> dict[str, Array]:
     if not isinstance(solver, BFGS):
         return {}
     low, high = problem.bounds()
-    return {"lower": low / units.x, "upper": high / units.x}
+    bounds = {"lower": low / units.x, "upper": high / units.x}
+    return {**bounds, "penalties": lane.penalties}
 
 
 def _units(
     solver: Any, problem: AbstractProblem, x: Flat, J: Float[Array, "n k"] | None
 ) -> Units:
     scale = problem.scale
-    if isinstance(solver, BFGS):  # has units of its own
+    if has_units(solver):
         return Units(scale, jnp.ones(()))
     if J is not None:
         size = DAMPING * jnp.sqrt(jnp.max(jnp.sum((J * scale[None]) ** 2, 0)))
@@ -191,14 +207,15 @@ def _begin(solver: Any, problem: AbstractProblem, units: Units, x: Flat) -> Lane
     y = x / units.x
     _, arrays, _ = _opened(solver, y, (problem, units))
     worst = jnp.array(jnp.inf, y.dtype)  # typed, or the second step compiles again
-    return Lane(y, y, worst, jnp.array(False), _leaves(arrays))
+    none = jnp.zeros((), y.dtype), jnp.zeros_like(y)
+    return Lane(y, y, worst, jnp.array(False), _leaves(arrays), none)
 
 
 def _advance(solver: Any, problem: AbstractProblem, units: Units, lane: Lane) -> Lane:
     args = (problem, units)
     fn, arrays, static = _opened(solver, lane.y, args)
     arrays = jax.tree.unflatten(jax.tree.structure(arrays), lane.memory)
-    options = _options(solver, *args)
+    options = _options(solver, *args, lane)
     given = (lane.y, args, options, eqx.combine(arrays, static), frozenset())
     y, state, aux = solver.step(fn, *given)
     ended, _ = solver.terminate(fn, y, args, {}, state, frozenset())
@@ -212,6 +229,7 @@ def _advance(solver: Any, problem: AbstractProblem, units: Units, lane: Lane) ->
         jnp.where(better, cost, lane.cost),
         ended,
         _leaves(state),
+        lane.penalties,
     )
     return jax.tree.map(lambda old, new: jnp.where(lane.done, old, new), lane, new)
 
@@ -226,6 +244,19 @@ def _lanes(
         return over(solver, problem, units, lanes)
     alone = jax.tree.map(lambda x: x[0], lanes)
     return jax.tree.map(lambda x: x[None], function(solver, problem, units, alone))
+
+
+def _informed(solver: Any, problem: AbstractProblem, units: Units, lanes: Lane) -> Lane:
+    """With what penalties are, by one look with the program of all others."""
+    penalties = problem.penalties() if isinstance(solver, BFGS) else None
+    if penalties is None:
+        return lanes
+    number = jax.ShapeDtypeStruct((), lanes.y.dtype)
+    given = (None, lanes.y[0], None, {}, number, number, frozenset())
+    blank = jax.tree.structure(solver.init(*given))
+    looked = _lanes(_advance, solver, penalties, units, lanes)
+    seen: Memory = jax.tree.unflatten(blank, looked.memory)
+    return eqx.tree_at(lambda x: x.penalties, lanes, (seen.f, seen.g))
 
 
 def descend(
@@ -245,8 +276,8 @@ def descend(
     with jax.numpy_dtype_promotion("standard"):  # the solvers mix types
         units = _units(solver, problem, starts[0], J)
         lane = _lanes(_begin, solver, problem, units, starts)
-        history: list[np.ndarray] = []
-        lane, history = _restored(save, problem, lane, history)
+        lane, history = _restored(save, problem, lane)
+        lane = lane if history else _informed(solver, problem, units, lane)
         bar = tqdm(
             total=max_steps,
             initial=len(history),
@@ -289,10 +320,10 @@ def _signature(problem: AbstractProblem) -> np.ndarray:
 
 
 def _restored(
-    path: Path | None, problem: AbstractProblem, lane: Lane, history: list
-) -> tuple:
+    path: Path | None, problem: AbstractProblem, lane: Lane
+) -> tuple[Lane, list[np.ndarray]]:
     if path is None or not path.exists():
-        return lane, history
+        return lane, []
     kept = np.load(path)
     leaves, tree = jax.tree.flatten(lane)
     found = [kept[f"leaf{i}"] for i in range(len(leaves)) if f"leaf{i}" in kept]

@@ -14,6 +14,7 @@ from ._types import Scalar
 
 ENOUGH, FLATTER = 1e-4, 0.9  # of the first slope: decrease, and slope at the end
 NEARER, LONGER = 1.5, 3.0  # times a step that still falls
+FARTHER = 3.0  # times the step before: no further is looked at first
 NARROW = 1e-3  # of how far it is: a bracket with no flatter slope in it
 NOWHERE = 1e-9  # a step that is none
 
@@ -42,9 +43,9 @@ class Memory(eqx.Module):
     ended: Bool[Array, ""]
 
 
-def _opened(f: Array, slope: Array) -> Search:
-    one = jnp.ones_like(f)
-    return Search(one, 0 * one, jnp.inf * one, f, slope)
+def _opened(f: Array, slope: Array, t: Array) -> Search:
+    zero = jnp.zeros_like(f)
+    return Search(t, zero, zero + jnp.inf, f, slope)
 
 
 class BFGS(optx.AbstractMinimiser):
@@ -55,9 +56,15 @@ class BFGS(optx.AbstractMinimiser):
     these two conditions $B$ stays positive definite, and the method finds least values
     at kinks too, such as peaks over time have (Lewis and Overton, *Nonsmooth
     optimization via quasi-Newton methods*, 2013). Before a jump no slope is flatter: a
-    step goes as far as that. The method ends where a whole step is short and promises
-    little, $-g^T p/2$, or where no step falls. The first step goes down the gradient by
-    `reach`.
+    step goes as far as that. No line is looked at first beyond three times the step
+    before: walls are no farther away than they were. The method ends where a whole step is short and promises
+    little, $-g^T p/2$, or where no step falls. The first step goes down the
+    gradient by `reach`.
+
+    Penalties $p$ in the cost are stiff, and all that is soft would have to be learned in
+    steps that they bear. If they and their gradient are known at the start, in
+    `options` as `penalties`, their curvature is taken to be $\nabla p \nabla p^T/2p$, as
+    if their root were linear, and `reach` is for the rest.
 
     Bounds, in `options` as `lower` and `upper`, are kept at every look: the step $p$ is
     the least of $g^T p + p^T B p/2$ within them (Nocedal and Wright, *Numerical
@@ -84,7 +91,7 @@ class BFGS(optx.AbstractMinimiser):
         aux = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), aux_struct)
         B = jnp.eye(len(y), dtype=y.dtype)
         still = jnp.zeros_like(y)
-        return Memory(~no, f, still, B, still, _opened(f, f), f, aux, no)
+        return Memory(~no, f, still, B, still, _opened(f, f, f + 1), f, aux, no)
 
     def step(
         self,
@@ -110,12 +117,19 @@ class BFGS(optx.AbstractMinimiser):
         flatter = (slope_at >= FLATTER * slope) | (line.t >= longest)
         taken = state.first | (fallen & (flatter | (line.t == line.low)))
         B, updates = _learned(state, at - y, g - state.g)
-        steep = jnp.linalg.norm(jnp.where(jnp.any(g != 0), g, 1.0))
-        B = jnp.where(state.first, steep / self.reach * jnp.eye(len(y)), B)
+        p, push = options.get("penalties", (jnp.zeros_like(f), jnp.zeros_like(g)))
+        soft = jnp.where(jnp.any(g != push), g - push, jnp.where(jnp.any(g != 0), g, 1))
+        begin = jnp.linalg.norm(soft) / self.reach * jnp.eye(len(y), dtype=g.dtype)
+        begin = begin + jnp.outer(push, push) / jnp.where(p > 0, 2 * p, jnp.inf)
+        B = jnp.where(state.first, begin, B)
+        updates = jnp.where(state.first & (p > 0), 1.0, updates)
         ahead = within(B, g, lower - at, upper - at)
         promised, size = -g @ ahead / 2, self.atol + self.rtol * self.norm(at)
         ended = (promised <= self.rtol * jnp.abs(f)) & (self.norm(ahead) <= size)
-        no, line_ahead = jnp.array(False), _opened(f, g @ ahead)
+        far, whole = FARTHER * jnp.linalg.norm(at - y), jnp.linalg.norm(ahead)
+        short = ~state.first & (whole > far)
+        t = jnp.where(short, far / jnp.where(short, whole, 1.0), 1.0)
+        no, line_ahead = jnp.array(False), _opened(f, g @ ahead, t)
         moved = Memory(no, f, g, B, ahead, line_ahead, updates, aux, ended)
         line = _narrowed(line, fallen, f, slope_at, longest)
         back = line.high - line.low < NARROW * line.low
@@ -153,7 +167,7 @@ class BFGS(optx.AbstractMinimiser):
 
 
 def _learned(state: Memory, s: Array, d: Array) -> tuple[Array, Array]:
-    """The Hessian with one more pair; the first pair gives its size too."""
+    """The Hessian with one more pair; the first gives its size, if none is known."""
     sd = s @ d
     fits = ~state.first & (sd > 0)
     safe = jnp.where(fits, sd, 1.0)

@@ -213,6 +213,9 @@ class Problem(AbstractProblem):
         everywhere = jnp.full_like(self.x, jnp.inf)
         return -everywhere, everywhere
 
+    def penalties(self) -> None:
+        """None: priors are known as well as all else."""
+
     def slope(self, x: Flat) -> tuple[Scalar, Flat]:
         """Cost and its gradient, forward for few unknowns."""
         if x.size > FEW:

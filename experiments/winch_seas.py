@@ -118,7 +118,7 @@ Seas = tuple[Scenarios, Scenarios]  # to tune on, and held out
 def tune(system: djdyn.System, some: Seas, steps: int, save: Path) -> Tuned:
     return controllers.tune(
         system, SPAN, free=FREE, cost=COST, scenarios=some[0], held_out=some[1],
-        max_steps=steps, saves=SAVES, save=save, **HOW,
+        method="nl2sol", max_steps=steps, saves=SAVES, save=save, **HOW,
     )  # fmt: skip
 
 

@@ -92,3 +92,24 @@ def test_bounds_are_kept_and_found():
     assert np.all(np.array(seen) >= np.asarray(options["lower"]))
     assert np.all(np.array(seen) <= np.asarray(options["upper"]))
     assert found.stats["num_steps"] < 40
+
+
+def test_a_wall_that_is_known_does_not_slow_what_is_soft():
+    """A penalty a thousand times as stiff as the rest, exceeded at the start."""
+    goal, stiff = jnp.linspace(0.1, 0.2, 8), jnp.linspace(1.0, 4.0, 8)
+    excess = lambda y: jnp.maximum(0.0, y @ jnp.ones(8) / jnp.sqrt(8.0) + 0.5)
+    wall = lambda y: 500 * excess(y) ** 2
+    turns = jnp.array([1.0, -1.0] * 4)
+    fn = lambda y, _: stiff @ (y - goal * turns) ** 2 + wall(y)
+    y0 = jnp.zeros(8)
+    known = {"penalties": jax.value_and_grad(wall)(y0)}
+    looks = []
+    for options in ({}, known):
+        with jax.numpy_dtype_promotion("standard"):
+            found = optx.minimise(
+                fn, BFGS(1e-9, 1e-9), y0, options=options, throw=False
+            )
+        looks.append(found.stats["num_steps"])
+        best = scipy.optimize.minimize(lambda y: fn(y, None), y0, tol=1e-12)
+        assert jnp.allclose(found.value, best.x, atol=1e-4)
+    assert looks[1] < looks[0] / 2
