@@ -1,4 +1,4 @@
-"""Double precision, strict promotion, quick checks of types, a cache of compilations."""
+"""Double precision, strict promotion, quick checks of types, a cache of programs."""
 
 import functools
 import gc
