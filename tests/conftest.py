@@ -42,6 +42,8 @@ def jaxtyped(fn: Callable | None = None, *, typechecker: Callable) -> Callable:
     if not inspect.isfunction(fn):
         return DECORATE(fn, typechecker=typechecker)
     checked = typechecker(fn)
+    if checked is not fn:  # programs name their sources: none with an address in it
+        checked.__code__ = checked.__code__.replace(co_filename=__file__)
     if fn.__module__.startswith("djdyn.kernels"):  # no shapes of arrays to compare
         return checked
 
