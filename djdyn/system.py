@@ -276,34 +276,10 @@ class System(eqx.Module):
         `held` gives the outputs of parts that are not evaluated now (a controller
         between two samples).
         """
-        board = self._board(t, y, inputs, held)
-        world = board.world
-        responses = {name: board.respond(name) for name in self.parts}
-        tau, F_WB = jnp.zeros_like(y.v), jnp.zeros_like(world.V_WB)
-        carried = None
-        for name, response in responses.items():
-            for load in (*response.loads, *response.inertias):
-                try:
-                    if isinstance(load, JointLoad):
-                        tau = tau + load.forces(world)
-                    else:
-                        F_WB = F_WB + load.wrenches(world)
-                except ValueError as error:
-                    raise ValueError(f"part {name!r}: {error}") from error
-            for inertia in response.inertias:
-                more = inertia.matrices(world)
-                carried = more if carried is None else carried + more
-        laden, holding = _laden(world, carried), None
-        v_dot = dynamics.forward(laden, tau, F_WB)
-        signals = board.everything()
-        if any(response.constraints for response in responses.values()):
-            wanted = {name: r.constraints for name, r in responses.items()}
-            v_dot, holding, sizes = constrained(laden, v_dot, F_WB, wanted)
-            F_WB = F_WB + holding
-            signals |= {f"{name}.pressing": size for name, size in sizes.items()}
-        return Instant(
-            self, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
-        )
+        t = jnp.asarray(t, y.v.dtype)
+        now = _at(self, t, y, dict(inputs or {}), dict(held or {}))
+        given = lambda i: (i.system, i.y, i.world.mechanism)
+        return eqx.tree_at(given, now, (self, y, self.mechanism))
 
     def respond(
         self,
@@ -353,6 +329,44 @@ class System(eqx.Module):
                 power_in += part.power_in(*arguments)
                 power_loss += part.power_loss(*arguments)
         return power_in, power_loss
+
+
+@eqx.filter_jit  # traced once: by the dry run, then found again by whoever asks
+def _at(
+    system: System,
+    t: Scalar,
+    y: State,
+    inputs: dict[str, Array],
+    held: dict[str, dict[str, Array]],
+) -> Instant:
+    board = system._board(t, y, inputs, held)
+    world = board.world
+    responses = {name: board.respond(name) for name in system.parts}
+    tau, F_WB = jnp.zeros_like(y.v), jnp.zeros_like(world.V_WB)
+    carried = None
+    for name, response in responses.items():
+        for load in (*response.loads, *response.inertias):
+            try:
+                if isinstance(load, JointLoad):
+                    tau = tau + load.forces(world)
+                else:
+                    F_WB = F_WB + load.wrenches(world)
+            except ValueError as error:
+                raise ValueError(f"part {name!r}: {error}") from error
+        for inertia in response.inertias:
+            more = inertia.matrices(world)
+            carried = more if carried is None else carried + more
+    laden, holding = _laden(world, carried), None
+    v_dot = dynamics.forward(laden, tau, F_WB)
+    signals = board.everything()
+    if any(response.constraints for response in responses.values()):
+        wanted = {name: r.constraints for name, r in responses.items()}
+        v_dot, holding, sizes = constrained(laden, v_dot, F_WB, wanted)
+        F_WB = F_WB + holding
+        signals |= {f"{name}.pressing": size for name, size in sizes.items()}
+    return Instant(
+        system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
+    )
 
 
 @eqx.filter_jit  # traced once: by the dry run, then found again by every solver

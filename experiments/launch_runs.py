@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -21,12 +22,12 @@ def look(now: Instant) -> dict[str, Array]:
     line: Any = now.system.parts["line"]
     state = now.y.parts["line"]
     s = jnp.linspace(0.0, 1.0, 9) * line.length_out(state)
-    points = [line.at(now, "line", x)["position"] for x in s]
+    points = jax.vmap(lambda x: line.at(now, "line", x)["position"])(s)
     X = now.world.X_WB
     return {
         "R": X.R,
         "p": X.p,
-        "line": jnp.stack(points),
+        "line": points,
         "pull": line.end_loads(now, "line")[0, 3:],
     }
 

@@ -1,7 +1,10 @@
-"""Double precision, strict promotion, and a cache of compilations."""
+"""Double precision, strict promotion, quick checks of types, a cache of programs."""
 
+import functools
 import gc
+import inspect
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -15,6 +18,7 @@ os.environ.setdefault(
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its loader cries wolf on CPUs
 
 import jax
+import jaxtyping
 import pytest
 
 
@@ -24,6 +28,36 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
 jax.config.update("jax_compilation_cache_dir", str(CACHE))  # for all checkouts
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+DECORATE, NAMES = jaxtyping.jaxtyped, jaxtyping.jaxtyped("context")
+
+
+def jaxtyped(fn: Callable | None = None, *, typechecker: Callable) -> Callable:
+    """Stands for jaxtyping's own, which binds each call's arguments to a signature and
+    checks them twice: here they are checked once.
+    """
+    if fn is None:
+        return functools.partial(jaxtyped, typechecker=typechecker)
+    if not inspect.isfunction(fn):
+        return DECORATE(fn, typechecker=typechecker)
+    checked = typechecker(fn)
+    if checked is not fn:  # programs name their sources: none with an address in it
+        checked.__code__ = checked.__code__.replace(co_filename=__file__)
+    if fn.__module__.startswith("djdyn.kernels"):  # no shapes of arrays to compare
+        return checked
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        if jaxtyping.config.jaxtyping_disable:
+            return fn(*args, **kwargs)
+        with NAMES:
+            return checked(*args, **kwargs)
+
+    return call
+
+
+jaxtyping.jaxtyped = jaxtyped  # before the packages are imported
 
 
 MAPS = Path("/proc/self/maps")

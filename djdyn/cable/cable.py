@@ -171,7 +171,8 @@ class Cable(AbstractLinePart):
         self, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
     ) -> "Line":
         """The line at an instant, with winches at `rates`."""
-        return Line.of(self, t, state, world, rates)
+        line = _look(self, t, state, world, rates)
+        return eqx.tree_at(lambda x: (x.cable, x.world), line, (self, world))
 
     def rates(self, signals: Signals) -> Float[Array, "2"]:
         """At which the winches at tail and head feed line."""
@@ -296,3 +297,10 @@ class Cable(AbstractLinePart):
             f = line.load[node] - line.mass[node] @ a[node]
             found[node] = jnp.concatenate([line.torque[node], f])
         return jnp.stack(found)
+
+
+@eqx.filter_jit  # traced once for loads, energy and powers
+def _look(
+    cable: Cable, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
+) -> Line:
+    return Line.of(cable, t, state, world, rates)

@@ -5,7 +5,6 @@ A program is a list of instructions, each an operation on values made before it.
 
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -70,16 +69,7 @@ SETTINGS = {
 }
 
 
-@pytest.fixture
-def unchecked():
-    """Without checks of types, which take longer than all else; below they are on."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("unchecked")
 @settings(max_examples=1000, **SETTINGS)
 @given(cases(np.float64))
 def test_random_functions(case):
