@@ -75,9 +75,9 @@ class Objective(AbstractProblem):
       \max(0, \lambda_{ik} + \mu g_{ik})^2/n ,$$
 
     with $w = 1$ the augmented Lagrangian of $g_{ik} \le 0$ in scenario $i$ at time
-    $t_k$, but for a constant; with multipliers $\lambda = 0$ a penalty (Nocedal and Wright, *Numerical Optimization*,
-    2006, 17.4). Margins of a `loop` are one more limit, with loops in place of times,
-    and so is its growth.
+    $t_k$, but for a constant; with multipliers $\lambda = 0$ a penalty (Nocedal and
+    Wright, *Numerical Optimization*, 2006, 17.4). Margins of a `loop` are one more
+    limit, with loops in place of times, and so is its growth.
     """
 
     system: System

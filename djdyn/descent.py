@@ -181,7 +181,7 @@ def _opened(solver: Any, y: Flat, args: tuple) -> tuple[Callable, Any, Any]:
 
 def _options(
     solver: Any, problem: AbstractProblem, units: Units, lane: Lane
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     if not isinstance(solver, BFGS):
         return {}
     low, high = problem.bounds()
@@ -252,7 +252,7 @@ def _informed(solver: Any, problem: AbstractProblem, units: Units, lanes: Lane) 
     if penalties is None:
         return lanes
     number = jax.ShapeDtypeStruct((), lanes.y.dtype)
-    given = (None, lanes.y[0], None, {}, number, number, frozenset())
+    given = (problem.cost, lanes.y[0], None, {}, number, number, frozenset())
     blank = jax.tree.structure(solver.init(*given))
     looked = _lanes(_advance, solver, penalties, units, lanes)
     seen: Memory = jax.tree.unflatten(blank, looked.memory)

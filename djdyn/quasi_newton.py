@@ -57,14 +57,14 @@ class BFGS(optx.AbstractMinimiser):
     at kinks too, such as peaks over time have (Lewis and Overton, *Nonsmooth
     optimization via quasi-Newton methods*, 2013). Before a jump no slope is flatter: a
     step goes as far as that. No line is looked at first beyond three times the step
-    before: walls are no farther away than they were. The method ends where a whole step is short and promises
-    little, $-g^T p/2$, or where no step falls. The first step goes down the
-    gradient by `reach`.
+    before: walls are no farther away than they were. The method ends where a whole step
+    is short and promises little, $-g^T p/2$, or where no step falls. The first step
+    goes down the gradient by `reach`.
 
-    Penalties $p$ in the cost are stiff, and all that is soft would have to be learned in
-    steps that they bear. If they and their gradient are known at the start, in
-    `options` as `penalties`, their curvature is taken to be $\nabla p \nabla p^T/2p$, as
-    if their root were linear, and `reach` is for the rest.
+    Penalties $p$ in the cost are stiff, and all that is soft would have to be learned
+    in steps that they bear. If they and their gradient are known at the start, in
+    `options` as `penalties`, their curvature is taken to be $\nabla p \nabla p^T/2p$,
+    as if their root were linear, and `reach` is for the rest.
 
     Bounds, in `options` as `lower` and `upper`, are kept at every look: the step $p$ is
     the least of $g^T p + p^T B p/2$ within them (Nocedal and Wright, *Numerical

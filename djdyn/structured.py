@@ -33,12 +33,12 @@ class Memory(eqx.Module):
 class NL2SOL(optx.AbstractLeastSquaresSolver):
     r"""Steps by $J^T J + S$, where $S$ learns what Gauss and Newton leave out.
 
-    The Hessian of $|r|^2/2$ is $J^T J + \sum_i r_i \nabla^2 r_i$. Its second part counts
-    where residuals stay large; it is learned from steps $s$ by
-    $S s = (J_+ - J)^T r_+$, sized down where it has become less (Dennis, Gay and Welsch,
-    *An adaptive nonlinear least-squares algorithm*, 1981). Steps are no longer than a
-    radius, `reach` at first, which follows how well they kept what they promised. A
-    step that is not taken costs residuals alone, without their Jacobian.
+    The Hessian of $|r|^2/2$ is $J^T J + \sum_i r_i \nabla^2 r_i$. Its second part
+    counts where residuals stay large; it is learned from steps $s$ by
+    $S s = (J_+ - J)^T r_+$, sized down where it has become less (Dennis, Gay and
+    Welsch, *An adaptive nonlinear least-squares algorithm*, 1981). Steps are no longer
+    than a radius, `reach` at first, which follows how well they kept what they
+    promised. A step that is not taken costs residuals alone, without their Jacobian.
     """
 
     rtol: Any
