@@ -213,7 +213,7 @@ def _spent(
     for costs in past:  # of every start, step by step
         looks = np.full(costs.shape, float(price))
         if isinstance(solver, NL2SOL):
-            looks = 1 + price * (np.diff(costs, axis=0, prepend=np.inf) < 0)
+            looks = 1.0 + price * (np.diff(costs, axis=0, prepend=np.inf) < 0)
             looks[0] = price
         looks[0] += more * price
         spent.append(np.sum(looks, 1))

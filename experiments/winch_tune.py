@@ -65,7 +65,8 @@ def judged(study: Study, found: Tuned, others: Scenarios) -> None:
         found.cost_ratio,
         0.0,
         0.7 if study.quick else 0.5,
-        note=f"held out, to the start; {len(found.history)} gradients",
+        note=f"held out, to the start; {len(found.history)} steps, "
+        f"{found.simulations[-1]:.0f} simulations",
     )
     before, after = found.figures()["held out"]["tension"]
     study.metric(

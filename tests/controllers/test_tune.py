@@ -47,7 +47,7 @@ COST = {
 }
 
 
-@pytest.mark.parametrize("method", ["bfgs", "lm"])
+@pytest.mark.parametrize("method", ["bfgs", "lm", "nl2sol"])
 def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
     """Least of the integral of q2 + rho u2: kp2 = 1/rho, kd2 = 2 m kp."""
     found = tune(
@@ -61,6 +61,15 @@ def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
     assert found.margins is not None and found.margins[1].phase[0] > 60  # a regulator's
     assert found.margins[1].modulus[0] > 0.99
     assert "pid.kp[0]" in str(found)
+    # A gradient counts as four, a Jacobian of two unknowns as three.
+    taken = np.diff(found.history[:, 0]) < 0
+    first, each = {
+        "bfgs": (4, 4),
+        "lm": (6, 3),
+        "nl2sol": (3, np.where(taken, 4, 1)),
+    }[method]
+    assert found.simulations[0] == first
+    assert np.all(np.diff(found.simulations) == each)
 
 
 def test_a_limit_is_kept(slide, tmp_path):
@@ -72,10 +81,27 @@ def test_a_limit_is_kept(slide, tmp_path):
         rounds=6, saves=151, **HOW,
     )  # fmt: skip
     assert np.allclose(found.gains["pid.kp"], 4.0, rtol=5e-3)
+    assert found.simulations[0] == 8  # two gradients: one of what limits add alone
     assert found.figures()["tuned on"]["force exceeded by"][1] < 5e-3
     found.save(tmp_path / "gains.json")
     again = djdyn.put(slide, c.load_gains(tmp_path / "gains.json"))
     assert np.allclose(djdyn.get(again, "pid.kd"), found.gains["pid.kd"])
+
+
+def test_penalties_are_what_limits_add(slide):
+    """From 1 m the effort of 2 N exceeds its limit."""
+    start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
+    cost = {"tracking": MeanSquare("slide.q", scale=0.3)}
+    given = {"scenarios": start, "max_steps": 1, "saves": 151, **HOW}
+    force = {"force": c.Limit("pid.u", -0.5, 0.5)}
+    free = tune(slide, 6.0, free=GAINS, cost=cost, **given).objective
+    held = tune(slide, 6.0, free=GAINS, cost=cost, constraints=force, **given).objective
+    alone, x = held.penalties(), held.x0
+    assert free.penalties() is None and alone is not None
+    assert np.isclose(alone.cost(x), held.cost(x) - free.cost(x), rtol=1e-12)
+    pull = jax.grad(held.cost)(x) - jax.grad(free.cost)(x)
+    assert np.allclose(alone.slope(x)[1], pull, rtol=1e-9)
+    assert np.all(np.abs(pull) > 1e-3)
 
 
 def test_gains_that_are_best_at_a_bound_end_there(slide):

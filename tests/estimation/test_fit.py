@@ -101,7 +101,7 @@ def test_robust_losses_are_those_of_scipy():
     assert np.allclose(found(result), TRUE, atol=0.05)
 
 
-@pytest.mark.parametrize("method", ["dogleg", "bfgs", "adam"])
+@pytest.mark.parametrize("method", ["dogleg", "nl2sol", "bfgs", "adam"])
 def test_all_methods_end_at_the_same_place(method, reference):
     trial = Trial(TIMES, record(), decay, sigma=SIGMA)
     steps, near = (2000, 1e-3) if method == "adam" else (100, 1e-5)
