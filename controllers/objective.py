@@ -261,6 +261,21 @@ class Objective(AbstractProblem):
         seen = self.judge(x)
         return self.total(seen.costs, self._priced(seen), seen.ok)
 
+    def costs(self, xs: Float[Array, "points k"]) -> Float[Array, " points"]:
+        """Of many gains at once, each in all scenarios."""
+        n, count = len(self.scenarios), len(xs)
+        again = lambda tree: jax.tree.map(lambda x: jnp.concatenate([x] * count), tree)
+        at = lambda o: (o.scenarios, o.multipliers, o.loop)
+        new = (
+            self.scenarios.repeated(count),
+            again(self.multipliers),
+            again(self.loop),
+        )
+        many = eqx.tree_at(at, self, new, is_leaf=lambda x: x is None)
+        seen = many.seen(jnp.repeat(xs, n, axis=0))
+        rows = [x.reshape(count, n) for x in (seen.costs, many._priced(seen), seen.ok)]
+        return jax.vmap(self.total)(*rows)
+
     def slope(self, x: Flat) -> tuple[Scalar, Flat]:
         """Lane by lane, so that one that diverges cannot spoil the others."""
 

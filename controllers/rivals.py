@@ -9,16 +9,20 @@ import numpy as np
 import scipy.optimize
 from tqdm import tqdm
 
-from .tuned import Tuned, cost_of
+from .tuned import Tuned, costs_of
 
 
 FAILED = 1e6  # cost where it is not finite
-Cost = Callable[[np.ndarray], float]
+AT_ONCE = 16  # points of a random search
+Costs = Callable[[np.ndarray], np.ndarray]  # of points, a row each
 
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """Where a search ended; rows of `history` are simulations, seconds, least cost."""
+    """Where a search ended; rows of `history` are simulations, seconds, least cost.
+
+    Seconds hold those of compiling.
+    """
 
     x: np.ndarray
     history: np.ndarray
@@ -39,55 +43,60 @@ class Search:
 
 
 class _Counted:
-    """A cost that remembers the best it saw, and stops when its budget is spent."""
+    """Costs that remember the best they saw, and stop when their budget is spent."""
 
-    def __init__(self, cost: Cost, budget: int, n: int, bar: tqdm):
-        self.cost, self.budget, self.began = cost, budget, time.perf_counter()
+    def __init__(self, costs: Costs, budget: int, n: int, bar: tqdm):
+        self.costs, self.budget, self.began = costs, budget, time.perf_counter()
         self.bar = bar
         self.best, self.least = np.zeros(n), np.inf
         self.rows: list[tuple[int, float, float]] = []
 
-    def __call__(self, x: np.ndarray) -> float:
-        if len(self.rows) >= self.budget:
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        left = self.budget - len(self.rows)
+        if left <= 0:
             raise StopIteration
-        value = self.cost(x)
-        value = value if np.isfinite(value) else FAILED
-        if value < self.least:
-            self.best, self.least = np.array(x), value
+        values = np.asarray(self.costs(points))
+        values = np.where(np.isfinite(values), values, FAILED)
         took = time.perf_counter() - self.began
-        self.rows.append((len(self.rows) + 1, took, self.least))
+        for x, value in zip(points[:left], values[:left], strict=True):
+            if value < self.least:
+                self.best, self.least = np.array(x), float(value)
+            self.rows.append((len(self.rows) + 1, took, self.least))
         self.bar.set_postfix(cost=f"{self.least:.6g}", refresh=False)
-        self.bar.update()
-        return value
+        self.bar.update(len(values[:left]))
+        return values
 
 
-def _evolution(cost: _Counted, n: int, spread: float, seed: int) -> None:
+def _evolution(costs: _Counted, n: int, spread: float, seed: int) -> None:
     """CMA-ES with the package's own settings."""
     try:
         import cma
     except ImportError:
         raise ImportError("CMA-ES needs the package `cma`") from None
-    options = {"verbose": -9, "seed": seed + 1, "maxfevals": cost.budget}
+    options = {"verbose": -9, "seed": seed + 1, "maxfevals": costs.budget}
     search = cma.CMAEvolutionStrategy(np.zeros(n), spread, options)
     while not search.stop():
         points = search.ask()
-        search.tell(points, [cost(x) for x in points])
+        search.tell(points, costs(np.array(points)).tolist())
 
 
-def _simplex(cost: _Counted, n: int, spread: float, seed: int) -> None:
+def _simplex(costs: _Counted, n: int, spread: float, seed: int) -> None:
     """Nelder and Mead, from a simplex as wide as the others' first steps."""
     del seed
     simplex = np.vstack([np.zeros(n), spread * np.eye(n)])
-    options = {"initial_simplex": simplex, "maxfev": cost.budget, "adaptive": True}
+    options = {"initial_simplex": simplex, "maxfev": costs.budget, "adaptive": True}
+    cost = lambda x: costs(x[None])[0]
     scipy.optimize.minimize(cost, np.zeros(n), method="Nelder-Mead", options=options)
 
 
-def _random(cost: _Counted, n: int, spread: float, seed: int) -> None:
+def _random(costs: _Counted, n: int, spread: float, seed: int) -> None:
     """Points about the start, the start first."""
     rng = np.random.default_rng(seed)
-    cost(np.zeros(n))
+    points = spread * rng.standard_normal((AT_ONCE, n))
+    points[0] = 0.0
     while True:
-        cost(spread * rng.standard_normal(n))
+        costs(points)
+        points = spread * rng.standard_normal((AT_ONCE, n))
 
 
 RIVALS = {"CMA-ES": _evolution, "Nelder-Mead": _simplex, "random search": _random}
@@ -95,7 +104,7 @@ RIVALS = {"CMA-ES": _evolution, "Nelder-Mead": _simplex, "random search": _rando
 
 def search(
     method: str,
-    cost: Cost,
+    costs: Costs,
     n: int,
     *,
     budget: int,
@@ -103,12 +112,15 @@ def search(
     seed: int = 0,
     progress: bool = True,
 ) -> Search:
-    """The least of a cost of `n` numbers about zero, by so many simulations."""
+    """The least of a cost of `n` numbers about zero, by so many simulations.
+
+    `costs` takes points, a row each, as many as a search has at once.
+    """
     if method not in RIVALS:
         raise ValueError(f"method is {', '.join(RIVALS)}, not {method!r}")
     shown = None if progress else True
     with tqdm(total=budget, desc=method, disable=shown, leave=False) as bar:
-        counted = _Counted(cost, budget, n, bar)
+        counted = _Counted(costs, budget, n, bar)
         try:
             RIVALS[method](counted, n, spread, seed)
         except StopIteration:
@@ -132,14 +144,14 @@ def compare(
     """
     objective = tuned.objective
     x0, unit = np.asarray(objective.x0), np.asarray(objective.scale)
-    cost = lambda y: float(cost_of(objective, jnp.asarray(x0 + unit * y)))
+    costs = lambda ys: np.asarray(costs_of(objective, jnp.asarray(x0 + unit * ys)))
     least = np.minimum.accumulate(tuned.history.min(1))
     seconds = tuned.seconds * np.arange(1, len(least) + 1) / len(least)
     rows = np.stack([tuned.simulations, seconds, least], 1)
     found = {"gradient": Search((np.asarray(tuned.x) - x0) / unit, rows)}
     for method in methods:
         found[method] = search(
-            method, cost, len(x0), budget=budget, spread=spread, seed=seed,
+            method, costs, len(x0), budget=budget, spread=spread, seed=seed,
             progress=progress,
         )  # fmt: skip
     return found

@@ -37,6 +37,16 @@ class Scenarios(eqx.Module):
             arrays.append(self.initial_state.v)
         return len(arrays[0]) if arrays else 1
 
+    def repeated(self, count: int) -> "Scenarios":
+        """All of them, so many times."""
+        again = lambda x: jnp.concatenate([x] * count)
+        y = self.initial_state
+        each = y is not None and y.v.ndim > 1
+        return Scenarios(
+            {path: again(x) for path, x in self.parameters.items()},
+            jax.tree.map(again, y) if each else y,
+        )
+
     def put(self, system: System, k: int) -> System:
         """The system in one of the scenarios."""
         return put(system, {path: x[k] for path, x in self.parameters.items()})

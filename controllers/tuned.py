@@ -163,6 +163,11 @@ def cost_of(objective: Objective, x: Array) -> Array:
     return objective.cost(x)
 
 
+@eqx.filter_jit
+def costs_of(objective: Objective, xs: Array) -> Array:
+    return objective.costs(xs)
+
+
 def _numbers(objective: Objective, seen: Seen) -> dict[str, float]:
     ok = np.asarray(seen.ok)
     mean = lambda x: float(np.mean(np.asarray(x)[ok]))

@@ -220,16 +220,16 @@ def beside_evolution(study: Study, rig: Rig, x0: Array, keys: Array) -> None:
     each, budget = 15, 20000  # simulations: ten shares, and five derivatives; and all
     plan = jax.jit(rig.plan)
 
-    @jax.jit
     def cost(x: Array, u: Array) -> Array:
         u = jnp.clip(u, -PUSH, PUSH)[:, None]
         one = lambda x, u: (rig.step(x, u), running(x, u))
         end, costs = jax.lax.scan(one, x, u)
         return jnp.sum(costs) + final(end)
 
+    all_costs = jax.jit(jax.vmap(cost, (None, 0)))
     ratios, rows = [], []
     for i, (x, key) in enumerate(zip(x0, keys, strict=True)):
-        of = lambda u, x=x: float(cost(x, jnp.asarray(PUSH * u)))
+        of = lambda u, x=x: np.asarray(all_costs(x, jnp.asarray(PUSH * u)))
         rival = search("CMA-ES", of, PLANNED, budget=budget, spread=0.2, seed=i)
         needed, mine = np.inf, np.inf
         for rounds in range(1, ROUNDS + 1):

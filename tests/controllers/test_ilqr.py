@@ -86,7 +86,7 @@ def test_a_plan_needs_inputs():
 def test_rivals_keep_to_their_budget(method):
     if method == "CMA-ES":
         pytest.importorskip("cma")
-    bowl = lambda x: float(np.sum((x - 0.3) ** 2))
+    bowl = lambda x: np.sum((x - 0.3) ** 2, -1)
     found = search(method, bowl, 3, budget=200)
     assert len(found.history) <= 200 and found.history[0, 2] >= found.cost
     assert np.isclose(bowl(found.x), found.cost) and found.cost < 0.1

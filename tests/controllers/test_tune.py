@@ -104,6 +104,24 @@ def test_penalties_are_what_limits_add(slide):
     assert np.all(np.abs(pull) > 1e-3)
 
 
+def test_many_gains_are_looked_at_at_once(slide, moved):
+    """As if one after another, with limits and margins, beside CMA-ES and chance."""
+    pytest.importorskip("cma")
+    found = tune(
+        slide, 3.0, free=GAINS, cost=COST, scenarios=moved, max_steps=12, saves=151,
+        constraints={"force": c.Limit("pid.u", -1.0, 1.0)}, modulus=0.7, delay=0.02,
+        rest=lambda s: s.initial_state(), loop="pid.u", **HOW,
+    )  # fmt: skip
+    objective, x = found.objective, found.objective.x0
+    xs = x[None] + jnp.array([[0.0, 0.0], [0.3, -0.2], [-0.4, 0.5]])
+    one_by_one = [objective.cost(x) for x in xs]
+    assert np.allclose(objective.costs(xs), one_by_one, rtol=1e-12)
+    runs = c.compare(found, budget=40, progress=False)
+    assert all(len(run.history) <= 40 for run in runs.values())
+    assert runs["random search"].history[0, 2] == pytest.approx(float(one_by_one[0]))
+    assert runs["gradient"].cost < runs["CMA-ES"].cost < one_by_one[0]
+
+
 def test_gains_that_are_best_at_a_bound_end_there(slide):
     """Errors alone cost something, so stiffness goes as far as it may."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
