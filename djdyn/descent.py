@@ -65,11 +65,11 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "lm": lambda tol: _marquardt(tol),
     "dogleg": lambda tol: optx.Dogleg(tol, tol),
     "nl2sol": lambda tol: NL2SOL(tol, tol),
-    "bfgs": lambda tol: BFGS(tol, tol, reach=REACH),
+    "bfgs": lambda tol: BFGS(tol, tol),
     "adam": lambda tol: optx.OptaxMinimiser(optax.adam(0.05), tol, tol),
 }
 DAMPING = 0.1  # of the largest column: where Levenberg and Marquardt begin
-REACH = 0.3  # of an unknown's scale: the first step along a gradient
+REACH = 0.3  # of an unknown's scale: the first step of a plain gradient method
 HOPELESS = 1e8  # residual of a run that did not reach its end
 
 

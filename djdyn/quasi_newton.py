@@ -73,7 +73,7 @@ class BFGS(optx.AbstractMinimiser):
 
     rtol: Any
     atol: Any
-    reach: Any = 0.3
+    reach: Any = 1.0
     norm: Callable[[PyTree], Scalar] = eqx.field(static=True, default=optx.max_norm)
 
     def init(

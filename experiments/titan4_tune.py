@@ -18,7 +18,7 @@ from .titan4_realtime import PERIOD
 from .tuning import gain_table, keep, race
 
 
-STEPS, BUDGET = 200, 500
+STEPS, BUDGET = 200, 2000
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(
