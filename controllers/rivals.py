@@ -9,11 +9,10 @@ import numpy as np
 import scipy.optimize
 from tqdm import tqdm
 
-from .tuned import Tuned, costs_of
+from .tuned import Tuned, cost_of, costs_of
 
 
 FAILED = 1e6  # cost where it is not finite
-AT_ONCE = 16  # points of a random search
 Costs = Callable[[np.ndarray], np.ndarray]  # of points, a row each
 
 
@@ -67,6 +66,11 @@ class _Counted:
         return values
 
 
+def _population(n: int) -> int:
+    """Points at once for so many unknowns, as CMA-ES takes them by itself."""
+    return 4 + int(3 * np.log(n))
+
+
 def _evolution(costs: _Counted, n: int, spread: float, seed: int) -> None:
     """CMA-ES with the package's own settings."""
     try:
@@ -74,6 +78,7 @@ def _evolution(costs: _Counted, n: int, spread: float, seed: int) -> None:
     except ImportError:
         raise ImportError("CMA-ES needs the package `cma`") from None
     options = {"verbose": -9, "seed": seed + 1, "maxfevals": costs.budget}
+    options["popsize"] = _population(n)
     search = cma.CMAEvolutionStrategy(np.zeros(n), spread, options)
     while not search.stop():
         points = search.ask()
@@ -92,11 +97,11 @@ def _simplex(costs: _Counted, n: int, spread: float, seed: int) -> None:
 def _random(costs: _Counted, n: int, spread: float, seed: int) -> None:
     """Points about the start, the start first."""
     rng = np.random.default_rng(seed)
-    points = spread * rng.standard_normal((AT_ONCE, n))
-    points[0] = 0.0
+    points = np.zeros((_population(n), n))
+    points[1:] = spread * rng.standard_normal((len(points) - 1, n))
     while True:
         costs(points)
-        points = spread * rng.standard_normal((AT_ONCE, n))
+        points = spread * rng.standard_normal(points.shape)
 
 
 RIVALS = {"CMA-ES": _evolution, "Nelder-Mead": _simplex, "random search": _random}
@@ -144,7 +149,14 @@ def compare(
     """
     objective = tuned.objective
     x0, unit = np.asarray(objective.x0), np.asarray(objective.scale)
-    costs = lambda ys: np.asarray(costs_of(objective, jnp.asarray(x0 + unit * ys)))
+
+    def costs(ys: np.ndarray) -> np.ndarray:
+        xs = jnp.asarray(x0 + unit * ys)
+        one = len(xs) == 1  # by a program that sensitivities need too
+        return np.asarray(
+            [cost_of(objective, xs[0])] if one else costs_of(objective, xs)
+        )
+
     least = np.minimum.accumulate(tuned.history.min(1))
     seconds = tuned.seconds * np.arange(1, len(least) + 1) / len(least)
     rows = np.stack([tuned.simulations, seconds, least], 1)
