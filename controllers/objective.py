@@ -266,11 +266,8 @@ class Objective(AbstractProblem):
         n, count = len(self.scenarios), len(xs)
         again = lambda tree: jax.tree.map(lambda x: jnp.concatenate([x] * count), tree)
         at = lambda o: (o.scenarios, o.multipliers, o.loop)
-        new = (
-            self.scenarios.repeated(count),
-            again(self.multipliers),
-            again(self.loop),
-        )
+        limits = again((self.multipliers, self.loop))
+        new = (self.scenarios.repeated(count), *limits)
         many = eqx.tree_at(at, self, new, is_leaf=lambda x: x is None)
         seen = many.seen(jnp.repeat(xs, n, axis=0))
         rows = [x.reshape(count, n) for x in (seen.costs, many._priced(seen), seen.ok)]
