@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import diffrax as dfx
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -197,16 +196,13 @@ def solve(
     held: dict = {}
     if control_period is None:
         t0, t1 = span
-        saves = dfx.SaveAt(
-            subs=[dfx.SubSaveAt(ts=times), dfx.SubSaveAt(t1=True)]  # pyright: ignore
-        )
         sol = integrator.run(
             _vector_field,
             t0,
             t1,
             flat0,
             field,
-            saves,
+            times,
             integrator.steps(t0, t1),
             jumps,
             progress,
@@ -236,9 +232,9 @@ def solve(
 
 def advance(field: Field, flat, t0, t1, length: float, integrator: Integrator, jumps):
     """State at `t1`, whether it was reached, and steps; the span is `length` long."""
-    steps, saves = integrator.steps(0.0, length), dfx.SaveAt(t1=True)
-    sol = integrator.run(_vector_field, t0, t1, flat, field, saves, steps, jumps, False)
-    (end,), (t_end,) = sol.ys, sol.ts  # pyright: ignore
+    steps = integrator.steps(0.0, length)
+    sol = integrator.run(_vector_field, t0, t1, flat, field, None, steps, jumps, False)
+    ((end,),), ((t_end,),) = sol.ys, sol.ts  # pyright: ignore
     done = integrator.done(sol.result, t_end, t1) & jnp.all(jnp.isfinite(end))
     return end, done, sol.stats["num_steps"]
 

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool
 
-from ._types import Scalar
+from ._types import Scalar, known
 from ._units import check_values, si
 from .implicit import ros2
 from .rosenbrock import rosenbrock_step
+from .step_times import ExactSaves, TabulatedSteps
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -144,6 +145,16 @@ ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
     "direct": dfx.DirectAdjoint,  # both; slow
 }
 FIXED_ONLY = ("rk4", "semi_implicit", "ros2")
+ADAPTIVE_ONLY = ("kvaerno3", "kvaerno5")  # their Newton iterations may fail
+
+
+def equal_times(t0: Any, t1: Any, steps: int, dtype: Any) -> Array:
+    """The times between `steps` equal steps, and both ends."""
+    if known(t0, t1):  # in double precision, whatever the states have
+        times = np.append(t0 + (t1 - t0) * (np.arange(steps) / steps), t1)
+        return jnp.asarray(times, dtype)
+    fraction = jnp.asarray(np.arange(steps) / steps, dtype)
+    return jnp.append(t0 + (t1 - t0) * fraction, t1)
 
 
 class Integrator(eqx.Module):
@@ -175,6 +186,8 @@ class Integrator(eqx.Module):
             raise ValueError(f"the step dt must be positive, got {self.dt}")
         if self.dt is None and self.solver in FIXED_ONLY:
             raise ValueError(f"solver {self.solver!r} has fixed steps: give dt")
+        if self.dt is not None and self.solver in ADAPTIVE_ONLY:
+            raise ValueError(f"solver {self.solver!r} has adaptive steps: give no dt")
 
     def steps(self, t0: float, t1: float) -> int:
         """The most steps that may be taken between two times."""
@@ -191,28 +204,34 @@ class Integrator(eqx.Module):
         there = t >= t1 - 2 * self.resolution(0.0, t1, t.dtype)
         return (result == dfx.RESULTS.successful) | there
 
-    def run(self, field, t0, t1, y0, args, saveat, max_steps, jumps, meter):
-        """One call of `diffrax.diffeqsolve` that never raises."""
-        solver, first = SOLVERS[self.solver](), None
+    def run(self, field, t0, t1, y0, args, saves, max_steps, jumps, meter):
+        """Calls `diffrax.diffeqsolve` so that it never raises.
+
+        The solution has the states at the times `saves`, if there are any, and at the
+        end.
+        """
+        end = dfx.SubSaveAt(t1=True)
+        subs = [end] if saves is None else [dfx.SubSaveAt(ts=saves), end]
         if self.dt is not None:
-            steps: Any = dfx.ConstantStepSize()
-            first = (t1 - t0) / (max_steps - 1)  # diffrax makes all others equal
+            steps: Any = TabulatedSteps(equal_times(t0, t1, max_steps - 1, y0.dtype))
         else:
             least = self.resolution(t0, t1, y0.dtype)
             steps = dfx.PIDController(
                 rtol=self.rtol, atol=self.atol, dtmin=least, force_dtmin=False
             )
+            if saves is not None:
+                steps = ExactSaves(steps, saves, least)
             if jumps is not None:
                 steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)
         return dfx.diffeqsolve(
             dfx.ODETerm(field),
-            solver,
+            SOLVERS[self.solver](),
             t0,
             t1,
-            first,
+            None,
             y0,
             args=args,
-            saveat=saveat,
+            saveat=dfx.SaveAt(subs=subs),  # pyright: ignore
             stepsize_controller=steps,
             adjoint=ADJOINTS[self.adjoint](),
             max_steps=max_steps,
