@@ -220,7 +220,7 @@ class Integrator(eqx.Module):
                 rtol=self.rtol, atol=self.atol, dtmin=least, force_dtmin=False
             )
             if saves is not None:
-                steps = ExactSaves(steps, saves, least)
+                steps = ExactSaves(steps, saves, least)  # pyright: ignore
             if jumps is not None:
                 steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)
         return dfx.diffeqsolve(

@@ -55,28 +55,28 @@ class ExactSaves(dfx.AbstractAdaptiveStepSizeController):
         return self.controller.atol
 
     @property
-    def norm(self):
+    def norm(self):  # pyright: ignore
         return self.controller.norm
 
     def wrap(self, direction: Any) -> "ExactSaves":
         wrapped: Any = self.controller.wrap(direction)
-        return ExactSaves(wrapped, self.saves, self.rounding)
+        return ExactSaves(wrapped, self.saves, self.rounding)  # pyright: ignore
 
     def _snap(self, t: Any) -> Array:
         t = jnp.asarray(t)
         save = self.saves[jnp.argmin(jnp.abs(self.saves - t))].astype(t.dtype)
         return jnp.where(jnp.abs(save - t) <= self.rounding, save, t)
 
-    def init(self, *args, **kwargs):
-        t1, state = self.controller.init(*args, **kwargs)
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
+        how = (terms, t0, t1, y0, dt0, args, func, error_order)
+        t1, state = self.controller.init(*how)
         return self._snap(t1), state
 
-    def adapt_step_size(self, *args, **kwargs):
-        keep, t1, t2, *rest = self.controller.adapt_step_size(*args, **kwargs)
+    def adapt_step_size(
+        self, t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state
+    ):
+        how = (t0, t1, y0, y1_candidate, args, y_error, error_order, controller_state)
+        keep, t1, t2, jump, state, result = self.controller.adapt_step_size(*how)
         snapped = self._snap(t2)
-        return (
-            keep,
-            t1,
-            jnp.where(snapped > t1, snapped, t2),
-            *rest,
-        )  # never an empty step
+        t2 = jnp.where(snapped > t1, snapped, t2)  # never an empty step
+        return keep, t1, t2, jump, state, result
