@@ -8,16 +8,17 @@ from .ilqr import (
     ilqr as ilqr,
     receding as receding,
 )
-from .linear import Linear as Linear, linearise as linearise, lqr as lqr
-from .margins import Margins as Margins, margins as margins
+from .linear.linearise import Linear as Linear, linearise as linearise, lqr as lqr
+from .linear.margins import Margins as Margins, margins as margins
 from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravity
 from .noise import Noisy as Noisy, multisine as multisine
-from .objective import Seen as Seen
 from .pid import JointPID as JointPID, PIDState as PIDState
-from .reference import Reference as Reference
-from .rivals import Search as Search, compare as compare, search as search
-from .scenarios import Scenarios as Scenarios, sample as sample
-from .terms import (
+from .references import Reference as Reference
+from .tuning.baselines import Search as Search, compare as compare, search as search
+from .tuning.objective import Seen as Seen
+from .tuning.result import Tuned as Tuned, load_gains as load_gains
+from .tuning.scenarios import Scenarios as Scenarios, sample as sample
+from .tuning.terms import (
     Drawn as Drawn,
     Limit as Limit,
     LoadRange as LoadRange,
@@ -31,8 +32,7 @@ from .terms import (
     Roughness as Roughness,
     Settling as Settling,
 )
-from .tune import tune as tune
-from .tuned import Tuned as Tuned, load_gains as load_gains
+from .tuning.tune import tune as tune
 from .winch import (
     Winch as Winch,
     WinchPID as WinchPID,

@@ -7,13 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from djdyn import dynamics
-from djdyn._types import Scalar
-from djdyn._units import si
 from djdyn.hydraulics import Triangle
-from djdyn.kinematics import World, look
-from djdyn.mechanism import Mechanism
-from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.multibody import dynamics
+from djdyn.multibody.kinematics import World, look
+from djdyn.multibody.mechanism import Mechanism
+from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.typing import Scalar, si
 
 from .model_based import Gain, coriolis, own, wanted
 

@@ -6,10 +6,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from djdyn._smooth import step
-from djdyn._types import known
-from djdyn._units import si
-from djdyn.kinematics import World
-from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.multibody.kinematics import World
+from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.typing import known, si
 
 
 Each = Float[Array, "*#n"]  # one for all joints, or one each

@@ -15,9 +15,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from djdyn import State, System, kernels
-from djdyn._types import Numbers, Scalar
-from djdyn.field import Field
-from djdyn.steps import one_step
+from djdyn.simulation.solvers.fixed_step import one_step
+from djdyn.simulation.vector_field import Field
+from djdyn.typing import Numbers, Scalar
 
 
 X = Float[Array, " k"]

@@ -4,11 +4,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from djdyn import dynamics
-from djdyn._units import si
-from djdyn.kinematics import World, look
-from djdyn.mechanism import Mechanism
-from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.multibody import dynamics
+from djdyn.multibody.kinematics import World, look
+from djdyn.multibody.mechanism import Mechanism
+from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.typing import si
 
 
 Gain = Float[Array, "*#n"]  # one for all joints, or one each

@@ -5,10 +5,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from djdyn._types import Scalar
-from djdyn._units import si
-from djdyn.kinematics import World
-from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.multibody.kinematics import World
+from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.typing import Scalar, si
 
 
 TONES = 40

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from djdyn._smooth import magnitude
-from djdyn._types import Scalar
-from djdyn._units import si
-from djdyn.kinematics import World
-from djdyn.part import AbstractSignalPart, Response, Signals
+from djdyn.multibody.kinematics import World
+from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.parts.joint import names
+from djdyn.typing import Scalar, si
 
 
 Gain = Float[Array, "*#n"]  # one for all joints, or one each

@@ -9,10 +9,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from djdyn._smooth import clip
-from djdyn._types import Scalar
-from djdyn._units import si
-from djdyn.kinematics import World
-from djdyn.part import AbstractDrive, AbstractSignalPart, Response, Signals
+from djdyn.multibody.kinematics import World
+from djdyn.parts.base import AbstractDrive, AbstractSignalPart, Response, Signals
+from djdyn.typing import Scalar, si
 
 
 def scalar(signals: Signals, name: str) -> Scalar:

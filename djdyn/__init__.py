@@ -7,14 +7,7 @@ import os
 # threads as cores, a few such batches at once can wait for each other for ever.
 os.environ.setdefault("PJRT_NPROC", str(max(32, os.cpu_count() or 1)))
 
-from .dynamics import (
-    bias_force as bias_force,
-    forward_dynamics as forward_dynamics,
-    inverse_dynamics as inverse_dynamics,
-    mass_matrix as mass_matrix,
-)
-from .export import export_c as export_c
-from .gradients import check_gradient as check_gradient, gradient as gradient
+from .export.c_source import export_c as export_c
 from .io import (
     dh_initial_q as dh_initial_q,
     from_dh as from_dh,
@@ -22,7 +15,13 @@ from .io import (
     from_urdf as from_urdf,
     read_moordyn as read_moordyn,
 )
-from .joints import (
+from .multibody.dynamics import (
+    bias_force as bias_force,
+    forward_dynamics as forward_dynamics,
+    inverse_dynamics as inverse_dynamics,
+    mass_matrix as mass_matrix,
+)
+from .multibody.joints import (
     Cylindrical as Cylindrical,
     Fixed as Fixed,
     Free as Free,
@@ -34,14 +33,52 @@ from .joints import (
     Spherical as Spherical,
     Universal as Universal,
 )
-from .kinematics import (
+from .multibody.kinematics import (
     World as World,
     frame_jacobian as frame_jacobian,
     frame_pose as frame_pose,
     look as look,
 )
-from .mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
-from .parameters import (
+from .multibody.mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
+from .multibody.point_contact_joints import (
+    HollowCircle as HollowCircle,
+    HollowSphere as HollowSphere,
+    PlanarPointContact as PlanarPointContact,
+    PointContact as PointContact,
+)
+from .multibody.spatial import (
+    Pose as Pose,
+    pose_rpy as pose_rpy,
+    translation as translation,
+)
+from .parts.base import (
+    AbstractPart as AbstractPart,
+    AbstractSignalPart as AbstractSignalPart,
+    BodyLoads as BodyLoads,
+    JointLoad as JointLoad,
+    Load as Load,
+    Response as Response,
+)
+from .simulation.cosimulation import Port as Port, PortState as PortState
+from .simulation.gradient_check import (
+    check_gradient as check_gradient,
+    gradient as gradient,
+)
+from .simulation.rollout import rollout as rollout
+from .simulation.simulate import (
+    SimulationError as SimulationError,
+    simulate as simulate,
+)
+from .simulation.trajectory import (
+    Trajectory as Trajectory,
+    audit as audit,
+    load_dataset as load_dataset,
+)
+from .system.equilibrium import (
+    EquilibriumError as EquilibriumError,
+    equilibrium as equilibrium,
+)
+from .system.parameters import (
     Between as Between,
     Bounded as Bounded,
     Direction as Direction,
@@ -53,28 +90,4 @@ from .parameters import (
     parameters as parameters,
     put as put,
 )
-from .part import (
-    AbstractPart as AbstractPart,
-    AbstractSignalPart as AbstractSignalPart,
-    BodyLoads as BodyLoads,
-    JointLoad as JointLoad,
-    Load as Load,
-    Response as Response,
-)
-from .point_contact import (
-    HollowCircle as HollowCircle,
-    HollowSphere as HollowSphere,
-    PlanarPointContact as PlanarPointContact,
-    PointContact as PointContact,
-)
-from .port import Port as Port, PortState as PortState
-from .rollout import rollout as rollout
-from .simulate import SimulationError as SimulationError, simulate as simulate
-from .spatial import Pose as Pose, pose_rpy as pose_rpy, translation as translation
-from .statics import EquilibriumError as EquilibriumError, equilibrium as equilibrium
-from .system import State as State, System as System
-from .trajectory import (
-    Trajectory as Trajectory,
-    audit as audit,
-    load_dataset as load_dataset,
-)
+from .system.system import Instant as Instant, State as State, System as System

@@ -17,30 +17,30 @@ os.environ.setdefault(  # XLA's older emitters compile in half the time
 import jax
 
 import djdyn
-from djdyn.export import export_c
+from djdyn.export.c_source import export_c
 from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError
 
-from . import scenario
-from .study import Study
+from .harness import scenario
+from .harness.study import Study
 
 
 STUDIES = {
-    "arm-id": "experiments.arm_id",
-    "boom-crane": "experiments.boom_crane",
-    "bounce-id": "experiments.bounce_id",
-    "cable": "experiments.cable",
-    "contact": "experiments.contact",
-    "crane": "experiments.crane",
-    "cube-toss": "experiments.cube_toss",
-    "hydraulic-boom": "experiments.hydraulic_boom",
-    "launch": "experiments.launch",
-    "optotrak": "experiments.optotrak",
-    "swing-up": "experiments.swing_up",
-    "titan4": "experiments.titan4",
-    "tune-boom": "experiments.tune_boom",
-    "tune-crane": "experiments.tune_crane",
-    "winch": "experiments.winch",
+    "arm-id": "experiments.studies.arm_id.study",
+    "boom-crane": "experiments.studies.boom_crane.study",
+    "bounce-id": "experiments.studies.bounce_id.study",
+    "cable": "experiments.studies.cable.study",
+    "contact": "experiments.studies.contact.study",
+    "crane": "experiments.studies.crane.study",
+    "cube-toss": "experiments.studies.cube_toss.study",
+    "hydraulic-boom": "experiments.studies.hydraulic_boom.study",
+    "launch": "experiments.studies.launch.study",
+    "optotrak": "experiments.studies.optotrak.study",
+    "swing-up": "experiments.studies.swing_up.study",
+    "titan4": "experiments.studies.titan4.study",
+    "tune-boom": "experiments.studies.tune_boom.study",
+    "tune-crane": "experiments.studies.tune_crane.study",
+    "winch": "experiments.studies.winch.study",
 }
 BENCHMARKS = {
     "rollout": "experiments.benchmarks.rollout",

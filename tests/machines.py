@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from djdyn.joints import Prismatic, Revolute, Universal
-from djdyn.mechanism import Body, Mechanism
-from djdyn.spatial import translation
+from djdyn.multibody.joints import Prismatic, Revolute, Universal
+from djdyn.multibody.mechanism import Body, Mechanism
+from djdyn.multibody.spatial import translation
 
 
 DATA = Path(__file__).parent / "data"

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import pytest
 
-from djdyn.kernels.slots import assign
-from djdyn.spatial import mirror, quat_to_rotation
+from djdyn.kernels.ir.slots import assign
+from djdyn.multibody.spatial import mirror, quat_to_rotation
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from typing import Any
 
 import equinox as eqx
 
-from .._types import Scalar
-from .._units import check_values, si
 from ..parts.external import as_time_function
+from ..typing import Scalar, check_values, si
 
 
 class PointMass(eqx.Module):

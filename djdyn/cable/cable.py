@@ -22,18 +22,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._smooth import norm
-from .._types import Scalar, Vec3, known
-from .._units import optional, si
-from ..fluid import Fluid
-from ..kinematics import World
-from ..part import AbstractLinePart, Chain, Inertia, Load, Response, Signals
-from ..system import Instant
+from ..marine.water import Fluid
+from ..multibody.kinematics import World
+from ..parts.base import AbstractLinePart, Chain, Inertia, Load, Response, Signals
+from ..system.system import Instant
+from ..typing import Scalar, Vec3, known, optional, si
 from .attached import PointForce, PointMass
+from .chain import springs
 from .ends import AbstractEnd, ClampedEnd, FreeEnd
-from .line import Line
-from .mesh import Mesh, graded
-from .rope import Rope
-from .springs import springs
+from .properties import Rope
+from .snapshot import Line
+from .spline import Mesh, graded
 
 
 def _fractions(mesh: Any) -> tuple[float, ...]:

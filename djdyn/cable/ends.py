@@ -10,10 +10,9 @@ import numpy as np
 from jaxtyping import Array
 
 from .._smooth import norm
-from .._types import Scalar, Vec3, known
-from .._units import check_values, si
-from ..kinematics import World
-from ..spatial import cross
+from ..multibody.kinematics import World
+from ..multibody.spatial import cross
+from ..typing import Scalar, Vec3, check_values, known, si
 
 
 class Place(eqx.Module):

@@ -6,11 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._smooth import norm, sign
-from .._types import Scalar
-from .._units import si
-from ..kinematics import World
-from ..part import AbstractPart, Response, Signals
-from ..spatial import cross
+from ..multibody.kinematics import World
+from ..multibody.spatial import cross
+from ..parts.base import AbstractPart, Response, Signals
+from ..typing import Scalar, si
 
 
 class Sheave(AbstractPart):

@@ -1,7 +1,14 @@
 """Shapes that touch, and the forces between them."""
 
 from .contact import Contact as Contact
+from .contact_points import Touch as Touch
 from .convex import witness as witness
+from .detection import touches as touches
+from .elastic_foundation import (
+    Bed as Bed,
+    VolumeContact as VolumeContact,
+    shared as shared,
+)
 from .friction import (
     AbstractSurfaceFriction as AbstractSurfaceFriction,
     Coulomb as Coulomb,
@@ -9,6 +16,7 @@ from .friction import (
     LuGre as LuGre,
     Stribeck as Stribeck,
 )
+from .group import Pile as Pile
 from .normal import (
     AbstractNormalLaw as AbstractNormalLaw,
     HuntCrossley as HuntCrossley,
@@ -18,8 +26,6 @@ from .normal import (
     restitution as restitution,
 )
 from .overlap import Overlap as Overlap, overlap as overlap
-from .pairs import touches as touches
-from .pile import Pile as Pile
 from .rigid import RigidContact as RigidContact
 from .shapes import (
     AbstractShape as AbstractShape,
@@ -33,5 +39,3 @@ from .shapes import (
     Polyhedron as Polyhedron,
     Sphere as Sphere,
 )
-from .touch import Touch as Touch
-from .volume import Bed as Bed, VolumeContact as VolumeContact, shared as shared

@@ -5,17 +5,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._types import Scalar
-from .._units import si
-from ..kinematics import World
-from ..part import AbstractPassivePart, Load, Response, Signals
-from ..spatial import cross, identity_pose
+from ..multibody.kinematics import World
+from ..multibody.spatial import cross, identity_pose
+from ..parts.base import AbstractPassivePart, Load, Response, Signals
+from ..typing import Scalar, si
+from .contact_points import Touch
+from .detection import touches
 from .friction import AbstractSurfaceFriction
 from .normal import AbstractNormalLaw
-from .pairs import touches
 from .shapes import AbstractShape, AbstractSolid
-from .touch import Touch
-from .touching import Action, act, relative, share_of_weight
+from .surface_law import Action, act, relative, share_of_weight
 
 
 class Contact(AbstractPassivePart):

@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._smooth import norm
-from .._types import Scalar, Vec3
-from ..spatial import Pose, cross
+from ..multibody.spatial import Pose, cross
+from ..typing import Scalar, Vec3
+from .contact_points import Touch, unit
 from .shapes import AbstractSolid, Points
-from .touch import Touch, unit
 
 
 ITERATIONS = 32

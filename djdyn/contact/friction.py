@@ -12,9 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._smooth import magnitude, norm, step
-from .._types import Scalar, Vec3, known
-from .._units import check_values, si
-from .touch import unit
+from ..typing import Scalar, Vec3, check_values, known, si
+from .contact_points import unit
 
 
 class Grip(eqx.Module):

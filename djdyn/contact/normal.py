@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._smooth import Field, ramp, ramp_area, step, step_area
-from .._types import Scalar, known
-from .._units import check_values, si
+from ..typing import Scalar, check_values, known, si
 
 
 class AbstractNormalLaw(eqx.Module):

@@ -12,8 +12,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import Scalar, Vec3
-from ..spatial import cross
+from ..multibody.spatial import cross
+from ..typing import Scalar, Vec3
 
 
 class Overlap(eqx.Module):

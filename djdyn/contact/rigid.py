@@ -7,12 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import dynamics
 from .._smooth import magnitude, norm
-from .._types import Scalar
-from .._units import optional, si
-from ..kinematics import World
-from ..part import (
+from ..multibody import dynamics
+from ..multibody.kinematics import World
+from ..multibody.spatial import Pose, skew
+from ..parts.base import (
     AbstractConstraint,
     AbstractIdealPart,
     AbstractPassivePart,
@@ -20,10 +19,10 @@ from ..part import (
     Response,
     Signals,
 )
-from ..spatial import Pose, skew
-from .pairs import touches
+from ..typing import Scalar, optional, si
+from .detection import touches
 from .shapes import AbstractShape, AbstractSolid
-from .touching import relative
+from .surface_law import relative
 
 
 class Apart(AbstractConstraint):

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.spatial import ConvexHull, QhullError
 
-from .._types import Mat3, Scalar, Vec3
-from .._units import check_values, si
+from ..typing import Mat3, Scalar, Vec3, check_values, si
 
 
 Points = Float[Array, "_ 3"]

@@ -3,11 +3,7 @@
 from .circuit import Circuit as Circuit
 from .component import AbstractComponent as AbstractComponent
 from .cylinder import Cylinder as Cylinder, EndStop as EndStop
-from .friction import (
-    Efficiency as Efficiency,
-    LuGre as LuGre,
-    Stribeck as Stribeck,
-)
+from .friction import Efficiency as Efficiency, LuGre as LuGre, Stribeck as Stribeck
 from .linkage import (
     BetweenFrames as BetweenFrames,
     OnJoint as OnJoint,

@@ -6,9 +6,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Scalar, known
-from ..kinematics import World
-from ..part import AbstractPart, Response, Signals
+from ..multibody.kinematics import World
+from ..parts.base import AbstractPart, Response, Signals
+from ..typing import Scalar, known
 from .component import AbstractComponent, Conditions, Effect, States
 from .cylinder import Cylinder
 from .nodes import AbstractBoundary, AbstractNode, AbstractVolume, Supply, Tank

@@ -9,10 +9,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import Scalar
-from .._units import check_values
-from ..kinematics import World
-from ..part import JointLoad, Load, Signals
+from ..multibody.kinematics import World
+from ..parts.base import JointLoad, Load, Signals
+from ..typing import Scalar, check_values
 from .oil import Oil
 
 

@@ -7,9 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._smooth import eased_square, step
-from .._types import Scalar
-from .._units import check_values, si
-from ..kinematics import World
+from ..multibody.kinematics import World
+from ..typing import Scalar, check_values, si
 from .component import AbstractComponent, Conditions, Effect, States
 from .friction import AbstractFriction
 from .linkage import AbstractLinkage

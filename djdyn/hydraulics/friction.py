@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._smooth import magnitude, sign
-from .._types import Scalar, known
-from .._units import check_values, si
+from ..typing import Scalar, check_values, known, si
 from .component import States
 
 

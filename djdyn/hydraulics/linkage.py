@@ -6,10 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._smooth import norm
-from .._types import Scalar
-from .._units import check_values, si
-from ..kinematics import World
-from ..part import JointLoad, Load
+from ..multibody.kinematics import World
+from ..parts.base import JointLoad, Load
+from ..typing import Scalar, check_values, si
 
 
 class AbstractLinkage(eqx.Module):

@@ -5,10 +5,9 @@ from typing import ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import Scalar
-from .._units import si
-from ..kinematics import World
-from ..part import JointLoad
+from ..multibody.kinematics import World
+from ..parts.base import JointLoad
+from ..typing import Scalar, si
 from .component import AbstractRigid, AbstractValve, Conditions, Effect, States
 from .oil import Oil
 

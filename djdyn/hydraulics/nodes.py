@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._smooth import eased_square, step
-from .._types import Scalar, known
-from .._units import check_values, si
+from ..typing import Scalar, check_values, known, si
 from .oil import Oil, power_integral
 
 

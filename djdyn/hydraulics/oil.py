@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Scalar
-from .._units import check_values, si
+from ..typing import Scalar, check_values, si
 
 
 def power_integral(r: Scalar, a: Scalar) -> Scalar:

@@ -4,8 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._smooth import eased_ramp, signed_sqrt
-from .._types import Scalar
-from .._units import si
+from ..typing import Scalar, si
 from .component import AbstractPassage, Conditions
 
 

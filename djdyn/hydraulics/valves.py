@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._smooth import eased_ramp, signed_sqrt, step
-from .._types import Scalar, known
-from .._units import si
+from ..typing import Scalar, known, si
 from .component import AbstractPassage, AbstractValve, Conditions, Effect, States
 from .orifice import TRANSITION
 

@@ -7,4 +7,4 @@ from .mjcf import (
     from_urdf as from_urdf,
 )
 from .moordyn import read_moordyn as read_moordyn
-from .moored import from_moordyn as from_moordyn
+from .moordyn_system import from_moordyn as from_moordyn

@@ -11,9 +11,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..joints import Prismatic, Revolute
-from ..mechanism import WORLD, Body, Frame, Mechanism
-from ..spatial import Pose, identity_pose, rotation_x, rotation_z, translation
+from ..multibody.joints import Prismatic, Revolute
+from ..multibody.mechanism import WORLD, Body, Frame, Mechanism
+from ..multibody.spatial import Pose, identity_pose, rotation_x, rotation_z, translation
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,9 +16,22 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..joints import AbstractJoint, Fixed, Free, Prismatic, Revolute, Spherical
-from ..mechanism import WORLD, Body, Frame, Mechanism
-from ..spatial import Pose, identity_pose, quat_to_rotation, rotation_about, translation
+from ..multibody.joints import (
+    AbstractJoint,
+    Fixed,
+    Free,
+    Prismatic,
+    Revolute,
+    Spherical,
+)
+from ..multibody.mechanism import WORLD, Body, Frame, Mechanism
+from ..multibody.spatial import (
+    Pose,
+    identity_pose,
+    quat_to_rotation,
+    rotation_about,
+    translation,
+)
 from .unsupported import import_mujoco, refuse, unsupported
 
 

@@ -16,13 +16,15 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import cable, contact, fluid, hydraulics, joints, parts, sea, timefunctions
-from .._units import converter_of
-from ..mechanism import Body, Frame, Mechanism
-from ..simulate import simulate
-from ..solvers import SOLVERS
-from ..spatial import Pose, pose_rpy, quat_to_rotation
-from ..system import State, System
+from .. import cable, contact, hydraulics, parts
+from ..marine import water as fluid, waves as sea
+from ..multibody import joints, time_functions as timefunctions
+from ..multibody.mechanism import Body, Frame, Mechanism
+from ..multibody.spatial import Pose, pose_rpy, quat_to_rotation
+from ..simulation.simulate import simulate
+from ..simulation.solvers.registry import SOLVERS
+from ..system.system import State, System
+from ..typing import converter_of
 from .dh import from_dh
 from .mjcf import from_mjcf, from_urdf
 

@@ -1,5 +1,5 @@
 """Traced JAX functions as machine code on lanes, or as C. No physics."""
 
-from .march import Remember as Remember, march as march
+from .frontend.trace import UnsupportedError as UnsupportedError
 from .primitive import as_kernel as as_kernel, pattern as pattern
-from .trace import UnsupportedError as UnsupportedError
+from .time_loop import Remember as Remember, march as march

@@ -17,8 +17,8 @@ from jax.core import ShapedArray, Tracer, eval_jaxpr
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from .compile import compile_kernel
-from .trace import UnsupportedError
+from .cpu.compile import compile_kernel
+from .frontend.trace import UnsupportedError
 
 
 Arrays = Sequence[Any]

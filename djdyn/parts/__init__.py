@@ -12,5 +12,5 @@ from .joint import (
     JointStop as JointStop,
 )
 from .point_contact import PointContactFriction as PointContactFriction
-from .sensor import FrameSensor as FrameSensor
-from .spring import SpringDamper as SpringDamper
+from .sensors import FrameSensor as FrameSensor
+from .springs import SpringDamper as SpringDamper

@@ -7,10 +7,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import Scalar, Vec6
-from ..kinematics import World
-from ..part import AbstractDrive, JointLoad, Load, Response, Signals
-from ..timefunctions import Constant
+from ..multibody.kinematics import World
+from ..multibody.time_functions import Constant
+from ..typing import Scalar, Vec6
+from .base import AbstractDrive, JointLoad, Load, Response, Signals
 
 
 def as_time_function(x: Any) -> Any:

@@ -8,11 +8,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._smooth import eased_square, sign, step
-from .._types import Scalar, known
-from .._units import si
-from ..kinematics import World
-from ..part import AbstractDrive, AbstractPassivePart, JointLoad, Response, Signals
-from .spring import check_exponent
+from ..multibody.kinematics import World
+from ..typing import Scalar, known, si
+from .base import AbstractDrive, AbstractPassivePart, JointLoad, Response, Signals
+from .springs import check_exponent
 
 
 PerSpeed = Float[Array, "*#n"]  # one number, or one for each of the joint's speeds

@@ -6,14 +6,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import dynamics
 from .._smooth import magnitude, norm
-from .._types import Scalar, Vec3
-from .._units import optional, si
-from ..kinematics import World
-from ..part import AbstractConstraint, AbstractPassivePart, Load, Response, Signals
-from ..point_contact import AbstractPointContact
-from ..spatial import shift_twist
+from ..multibody import dynamics
+from ..multibody.kinematics import World
+from ..multibody.point_contact_joints import AbstractPointContact
+from ..multibody.spatial import shift_twist
+from ..typing import Scalar, Vec3, optional, si
+from .base import AbstractConstraint, AbstractPassivePart, Load, Response, Signals
 
 
 class JointPress(AbstractConstraint):

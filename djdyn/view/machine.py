@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..spatial import Pose
-from ..trajectory import Trajectory
+from ..multibody.spatial import Pose
+from ..simulation.trajectory import Trajectory
 from .scene import Scene
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from .. import moordyn_peer as peer
-from ..cable_heave import DURATION, build, difference, extremes, heave, start
-from ..study import Study
+from ..harness import moordyn_peer as peer
+from ..harness.study import Study
+from ..studies.cable.heave import DURATION, build, difference, extremes, heave, start
 
 
 TITLE = "Cables beside MoorDyn"

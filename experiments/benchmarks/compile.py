@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..study import Study
+from ..harness.study import Study
 from .engines import own
 from .race import curves
 from .worker import Job, start

@@ -11,11 +11,11 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from ..cube_toss_data import HALF, Tosses, read
-from ..cube_toss_model import SUBSTEPS, Unknowns, build, predict
-from ..cube_toss_peer import model
-from ..cube_toss_synthetic import synthesise
-from ..study import Study
+from ..harness.study import Study
+from ..studies.cube_toss.model import SUBSTEPS, Unknowns, build, predict
+from ..studies.cube_toss.peer import model
+from ..studies.cube_toss.records import HALF, Tosses, read
+from ..studies.cube_toss.synthetic import synthesise
 from .engines.mujoco import threaded
 from .race import race
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import djdyn
 
-from ..study import Study
+from ..harness.study import Study
 from .problems import STEP, Problem, problem
 
 

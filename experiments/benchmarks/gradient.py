@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from ..study import Study
+from ..harness.study import Study
 from .engines import Engine, jaxed, own, placements
 from .problems import Problem, problem
 from .race import OPTIONS as COMMON, Field, curves, describe, label, race

@@ -17,11 +17,11 @@ from jaxtyping import Array
 
 import djdyn
 
-from .. import exudyn_peer as peer
-from ..hydraulic_boom_books import machine
-from ..hydraulic_boom_race import run_race
-from ..hydraulic_boom_rigs import BAR, valve_step
-from ..study import Study
+from ..harness import exudyn_peer as peer
+from ..harness.study import Study
+from ..studies.hydraulic_boom.comparison import run_race
+from ..studies.hydraulic_boom.energy_balance import machine
+from ..studies.hydraulic_boom.model import BAR, valve_step
 
 
 TITLE = "Hydraulic boom: batches, gradients, and Exudyn"

@@ -15,7 +15,7 @@ import numpy as np
 import djdyn
 from djdyn.parts import JointActuator
 
-from .. import crane
+from ..studies.crane import study as crane
 
 
 STEP = 1e-3  # s
@@ -111,7 +111,9 @@ def problem(name: str) -> Problem:
 
 
 def _file(name: str) -> str:
-    return resources.files("experiments").joinpath("models", name).read_text()
+    return (
+        resources.files("experiments.benchmarks").joinpath("models", name).read_text()
+    )
 
 
 def _random(

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..study import Study
+from ..harness.study import Study
 from . import engines
 from .engines import Call, Engine
 from .problems import Problem

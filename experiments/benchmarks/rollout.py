@@ -5,7 +5,7 @@ must agree on where it ends before they are timed. Figures are the best of inter
 repetitions.
 """
 
-from ..study import Study
+from ..harness.study import Study
 from .engines import Engine
 from .problems import PROBLEMS, Problem, problem
 from .race import OPTIONS as COMMON, Field, curves, describe, label, race

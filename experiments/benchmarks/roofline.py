@@ -6,9 +6,9 @@ import jax
 import numpy as np
 
 import djdyn
-from djdyn.kernels.trace import trace
+from djdyn.kernels.frontend.trace import trace
 
-from ..study import Study
+from ..harness.study import Study
 from .problems import Problem
 from .race import Field, curves
 

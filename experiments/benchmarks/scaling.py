@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..study import Study
+from ..harness.study import Study
 from . import roofline
 from .engines import own
 from .problems import problem

@@ -13,14 +13,14 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from controllers.objective import Objective
-from controllers.tuned import cost_of
+from controllers.tuning.objective import Objective
+from controllers.tuning.result import cost_of
 
-from .. import titan4_realtime as realtime
-from ..study import Study
-from ..titan4_conditions import drawn, machine, scenarios
-from ..titan4_loop import COST, SPAN, STICKS
-from ..titan4_tune import FREE, begun
+from ..harness.study import Study
+from ..studies.titan4 import realtime as realtime
+from ..studies.titan4.conditions import drawn, machine, scenarios
+from ..studies.titan4.loop import COST, SPAN, STICKS
+from ..studies.titan4.tuning import FREE, begun
 
 
 TITLE = "Titan 4: batches of conditions"

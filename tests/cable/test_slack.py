@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import djdyn
-from experiments.cable_lines import dropped, shaken
+from experiments.studies.cable.model import dropped, shaken
 
 
 @pytest.mark.slow

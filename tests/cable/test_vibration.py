@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from djdyn.statics import equilibrium
-from experiments.cable_lines import (
+from djdyn.system.equilibrium import equilibrium
+from experiments.studies.cable.model import (
     along_x,
     beam,
     chain,
@@ -15,7 +15,7 @@ from experiments.cable_lines import (
     torsion,
     wet_pendulum,
 )
-from experiments.cable_waves import pairs
+from experiments.studies.cable.vibration import pairs
 
 
 pytestmark = pytest.mark.validation

@@ -8,9 +8,9 @@ from scipy.integrate import solve_ivp
 
 import djdyn
 from djdyn.cable import Cable, FixedEnd, FreeEnd, PointMass, Rope, Sheave
-from djdyn.statics import equilibrium
-from djdyn.timefunctions import Harmonic, Interpolated
-from experiments.cable_lines import ground, hoist, payload
+from djdyn.multibody.time_functions import Harmonic, Interpolated
+from djdyn.system.equilibrium import equilibrium
+from experiments.studies.cable.model import ground, hoist, payload
 
 
 def test_pendulum_of_growing_length():

@@ -7,7 +7,7 @@ import pytest
 
 import djdyn
 from djdyn.contact import Box, Capsule, Contact, KelvinVoigt, Touch, touches
-from djdyn.spatial import Pose, rotation_x, rotation_y, rotation_z
+from djdyn.multibody.spatial import Pose, rotation_x, rotation_y, rotation_z
 
 from ..gradients import assert_gradient, quick_jit
 

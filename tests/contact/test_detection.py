@@ -24,7 +24,7 @@ from djdyn.contact import (
     witness,
 )
 from djdyn.contact.convex import Solid, axes, margins
-from djdyn.spatial import Pose, rotation_y, rotation_z
+from djdyn.multibody.spatial import Pose, rotation_y, rotation_z
 
 
 mujoco = pytest.importorskip("mujoco")

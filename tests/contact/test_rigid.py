@@ -18,8 +18,8 @@ from djdyn.contact import (
     RigidContact,
     Sphere,
 )
+from djdyn.multibody.spatial import quat_from_rotation
 from djdyn.parts import PointContactFriction
-from djdyn.spatial import quat_from_rotation
 
 from ..gradients import assert_gradient
 

@@ -6,10 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from djdyn._smooth import norm
-from djdyn._types import Scalar
-from djdyn._units import si
-from djdyn.kinematics import World
-from djdyn.part import AbstractPart, Load, Response, Signals
+from djdyn.multibody.kinematics import World
+from djdyn.parts.base import AbstractPart, Load, Response, Signals
+from djdyn.typing import Scalar, si
 
 
 class Line(AbstractPart):

@@ -10,10 +10,11 @@ import scipy.optimize
 import djdyn
 from controllers import Backstepping, ComputedTorque, PDGravity, Reference
 from controllers.model_based import coriolis
+from djdyn.multibody.time_functions import Constant
 from djdyn.parts import JointActuator
-from djdyn.timefunctions import Constant
-from experiments import tables, titan4_model as titan
-from experiments.titan4_sticks import TRACKING, jumps, sticks
+from experiments.harness import tables
+from experiments.studies.titan4 import model as titan
+from experiments.studies.titan4.operator_inputs import TRACKING, jumps, sticks
 
 
 ARM = titan.mechanism()
@@ -190,7 +191,7 @@ def test_gradients_to_the_gains():
 @pytest.mark.slow
 @pytest.mark.validation
 def test_tracking_run_bond_graph_v20():
-    rows = tables.read("titan4_ref_tracking.csv")
+    rows = tables.read("titan4/ref_tracking.csv")
     group = lambda name: tables.columns(rows, *(f"{name}{i}_rad" for i in range(1, 7)))
     times = tables.columns(rows, "t_s")[:, 0]
     run = djdyn.simulate(

@@ -7,8 +7,8 @@ import pytest
 
 import djdyn
 from controllers import JointPID, Reference
+from djdyn.multibody.time_functions import Harmonic
 from djdyn.parts import JointActuator
-from djdyn.timefunctions import Harmonic
 
 
 def slider(pid: JointPID, target=1.0, mass: float = 2.0) -> djdyn.System:

@@ -8,9 +8,9 @@ import pytest
 
 import djdyn
 from controllers import Reference, Winch, WinchPID
+from djdyn.marine.waves import jonswap
+from djdyn.multibody.time_functions import Harmonic, Heave, Interpolated
 from djdyn.parts import FrameSensor
-from djdyn.sea import jonswap
-from djdyn.timefunctions import Harmonic, Heave, Interpolated
 
 from ..gradients import assert_gradient
 from .line import Line

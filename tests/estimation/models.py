@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from djdyn._units import si
+from djdyn.typing import si
 
 
 class Decay(eqx.Module):

@@ -17,7 +17,7 @@ from experiments.benchmarks import (
     roofline,
 )
 from experiments.benchmarks.problems import PROBLEMS, chain, problem
-from experiments.study import Study
+from experiments.harness.study import Study
 
 
 LIGHT = ("mujoco", "pinocchio")  # the others take long to compile

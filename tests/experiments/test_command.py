@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments import study as harness
 from experiments.__main__ import main
+from experiments.harness import study as harness
 
 
 def test_list_names_every_study(capsys):

@@ -30,8 +30,8 @@ from djdyn.hydraulics import (
     Triangle,
     Volume,
 )
-from djdyn.spatial import translation
-from experiments.hydraulic_boom_rigs import (
+from djdyn.multibody.spatial import translation
+from experiments.studies.hydraulic_boom.model import (
     BAR as BAR,
     boom as boom,
     pipe as pipe,

@@ -22,7 +22,8 @@ from djdyn.hydraulics import (
     Tank,
     Volume,
 )
-from experiments import tables, titan4_model as titan, titan4_rig
+from experiments.harness import tables
+from experiments.studies.titan4 import model as titan, rig as titan4_rig
 
 from .rigs import BAR, boom, pipe, slider, valve_step
 
@@ -196,7 +197,7 @@ def test_oil_and_energy_over_a_run():
     ],
 )
 def test_steps_bond_graph_v13_v14(file, names):
-    rows = tables.read(f"titan4_ref_step_{file}.csv")
+    rows = tables.read(f"titan4/ref_step_{file}.csv")
     unit = "rad" if file == "motor" else "m"
     times = tables.columns(rows, "t_s")[:, 0]
     q, load = titan4_rig.steps(names, times, file == "piston")

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.dynamics import bias_force, forward_dynamics, mass_matrix
 from djdyn.io import DHLink, dh_initial_q, from_dh
-from djdyn.kinematics import frame_pose, look
-from djdyn.spatial import pose_rpy
+from djdyn.multibody.dynamics import bias_force, forward_dynamics, mass_matrix
+from djdyn.multibody.kinematics import frame_pose, look
+from djdyn.multibody.spatial import pose_rpy
 
 from ..gradients import assert_gradient, quick_jit
 from ..machines import table

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.dynamics import forward, inverse
 from djdyn.io import from_mjcf
-from djdyn.joints import Fixed, Free, Prismatic, Revolute, Spherical
-from djdyn.kinematics import look
+from djdyn.multibody.dynamics import forward, inverse
+from djdyn.multibody.joints import Fixed, Free, Prismatic, Revolute, Spherical
+from djdyn.multibody.kinematics import look
 
 from ..gradients import quick_jit
 from ..machines import DATA

@@ -7,7 +7,7 @@ import pytest
 
 from djdyn.io import from_moordyn
 from djdyn.io.moordyn import read_moordyn
-from experiments import moordyn_peer as peer
+from experiments.harness import moordyn_peer as peer
 
 
 DECK = """\

@@ -7,8 +7,8 @@ import pytest
 
 import djdyn
 from controllers import JointPID, Reference, Winch, WinchPID
-from djdyn.fluid import Drag
 from djdyn.io.scenario import ScenarioError, read_scenario
+from djdyn.marine.water import Drag
 
 
 EXAMPLE = Path("experiments/scenarios/double_pendulum.toml")

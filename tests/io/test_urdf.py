@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.dynamics import forward
 from djdyn.io import from_urdf
-from djdyn.joints import Fixed, Prismatic, Revolute
-from djdyn.kinematics import look
+from djdyn.multibody.dynamics import forward
+from djdyn.multibody.joints import Fixed, Prismatic, Revolute
+from djdyn.multibody.kinematics import look
 
 from ..gradients import quick_jit
 

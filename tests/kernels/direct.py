@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import jax
 import numpy as np
 
-from djdyn.kernels.compile import Compiled, object_code, vector_bytes
-from djdyn.kernels.handler import handler
-from djdyn.kernels.llvm import module
-from djdyn.kernels.schedule import schedule
-from djdyn.kernels.trace import trace
+from djdyn.kernels.cpu.compile import Compiled, object_code, vector_bytes
+from djdyn.kernels.cpu.ffi_handler import handler
+from djdyn.kernels.cpu.llvm import module
+from djdyn.kernels.frontend.trace import trace
+from djdyn.kernels.ir.schedule import schedule
 
 
 def run(

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.kernels import as_kernel, compile as compiling
-from djdyn.kernels.handler import OFFSETS, TEXT, VERSION
+from djdyn.kernels import as_kernel
+from djdyn.kernels.cpu import compile as compiling
+from djdyn.kernels.cpu.ffi_handler import OFFSETS, TEXT, VERSION
 
 
 def fn(x):

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from djdyn.kernels.elementary import BINARY, NAMES, declarations, definition
+from djdyn.kernels.cpu.elementary import BINARY, NAMES, declarations, definition
 
 
 llvm = pytest.importorskip("llvmlite.binding")

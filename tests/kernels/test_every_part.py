@@ -34,7 +34,6 @@ from djdyn.contact import (
     Sphere as Ball,
     VolumeContact,
 )
-from djdyn.fluid import Buoyancy, Drag, Fluid
 from djdyn.hydraulics import (
     Circuit,
     Cylinder,
@@ -49,8 +48,17 @@ from djdyn.hydraulics import (
     Triangle,
     Volume,
 )
-from djdyn.joints import AbstractJoint
-from djdyn.part import AbstractPart
+from djdyn.marine.water import Buoyancy, Drag, Fluid
+from djdyn.marine.waves import jonswap
+from djdyn.multibody.joints import AbstractJoint
+from djdyn.multibody.time_functions import (
+    AbstractTimeFunction,
+    Constant,
+    DeckMotion,
+    Harmonic,
+    Interpolated,
+    Moves,
+)
 from djdyn.parts import (
     ExternalWrench,
     FrameActuator,
@@ -63,18 +71,10 @@ from djdyn.parts import (
     PointContactFriction,
     SpringDamper,
 )
-from djdyn.sea import jonswap
-from djdyn.timefunctions import (
-    AbstractTimeFunction,
-    Constant,
-    DeckMotion,
-    Harmonic,
-    Interpolated,
-    Moves,
-)
+from djdyn.parts.base import AbstractPart
 
+from ..multibody.trees import random_inertia, random_pose, random_q
 from ..test_structure import modules
-from ..trees import random_inertia, random_pose, random_q
 
 
 pytestmark = pytest.mark.filterwarnings("error")  # such as of what kernels do not know

@@ -1,0 +1,283 @@
+"""How far a loop is from its edge: margins of gain and phase, where it is opened."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Complex, Float
+
+from djdyn import State, System
+from djdyn._smooth import norm
+from djdyn.typing import Scalar
+
+from .linearise import matrices, signal_of
+
+
+FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
+# e^-s as C (s - A)^-1 B + D, within 0.0011 up to s = 2j and 0.015 up to 3j
+PADE = (
+    ((-12.0, -60.0, -120.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+    ((1.0,), (0.0,), (0.0,)),
+    ((24.0, 0.0, 240.0),),
+    -1.0,
+)
+NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
+COARSE = np.logspace(-1, 3.5, 91)  # rad/s, where a loop is looked at to begin with
+CLOSER, NEAR = 5, 17  # looks, each at so many frequencies
+
+
+@dataclasses.dataclass(frozen=True)
+class Margins:
+    """What a loop bears at most, for every entry of the signal where it is opened.
+
+    - `gain`: the factor closest to one by which the gain may change, or infinity.
+    - `phase`: the smallest change of phase, deg, that brings it to its edge.
+    - `modulus`: the least distance of its response from minus one.
+    - `delay`: s that it may be later still; below zero, a loop that is stable without
+      its delay is not so with it.
+
+    `growth` is the largest real part of a pole with all loops closed, 1/s: of a loop
+    that is unstable the margins say how to make it stable, if anything.
+    """
+
+    gain: np.ndarray
+    phase: np.ndarray
+    modulus: np.ndarray
+    delay: np.ndarray
+    growth: float
+
+    def __str__(self) -> str:
+        said = [
+            f"gain {20 * np.log10(g):+.1f} dB, phase {p:.1f} deg, modulus {m:.2f}, "
+            f"delay {1e3 * d:.4g} ms"
+            for g, p, m, d in zip(
+                self.gain, self.phase, self.modulus, self.delay, strict=True
+            )
+        ]
+        return "\n".join(said)
+
+
+class Opened(eqx.Module):
+    r"""$\dot x = Ax + Bu$, $z = Cx + Du$ from signals given to those that are sent."""
+
+    A: Float[Array, "n n"]
+    B: Float[Array, "n m"]
+    C: Float[Array, "m n"]
+    D: Float[Array, "m m"]
+
+    def late(self, delay: float) -> "Opened":
+        """With a delay, s, in every loop, by Padé's fractions of third order."""
+        if delay == 0:
+            return self
+        m, dtype = len(self.D), self.D.dtype
+        each = lambda x: jnp.kron(jnp.eye(m, dtype=dtype), jnp.asarray(x, dtype))
+        lag, kick = each(PADE[0]) / delay, each(PADE[1]) / delay
+        seen, sign = each(PADE[2]), PADE[3]
+        A = jnp.block([[self.A, self.B @ seen], [jnp.zeros((3 * m, len(self.A))), lag]])
+        B = jnp.concatenate([sign * self.B, kick])
+        C = jnp.concatenate([self.C, self.D @ seen], 1)
+        return Opened(A, B, C, sign * self.D)
+
+    def closed(self) -> Float[Array, "n n"]:
+        """`A` with all loops closed, $u = z$."""
+        inner = jnp.eye(len(self.D), dtype=self.D.dtype) - self.D
+        return self.A + self.B @ _solved(inner, self.C)
+
+    def alone(self, e: Float[Array, " m"]) -> "_Loop":
+        """One loop, from the entry where `e` is one, with the others closed."""
+        inner = jnp.eye(len(e), dtype=e.dtype) - (1 - e)[:, None] * self.D
+        given = jnp.concatenate([(1 - e)[:, None] * self.C, e[:, None]], 1)
+        back = _solved(inner, given)
+        K, k = back[:, :-1], back[:, -1]
+        seen = e @ self.D
+        return _Loop(self.A + self.B @ K, self.B @ k, e @ self.C + seen @ K, seen @ k)
+
+
+class _Loop(eqx.Module):
+    """The same with one signal."""
+
+    A: Float[Array, "n n"]
+    b: Float[Array, " n"]
+    c: Float[Array, " n"]
+    d: Float[Array, ""]
+
+
+def margins(
+    system: System,
+    y: State,
+    signal: str | Sequence[str],
+    delay: float = 0.0,
+    t: float = 0.0,
+) -> Margins:
+    """Margins about a state of rest, the loop opened at a signal such as `"pid.u"`.
+
+    One entry of the signal, or of several in alphabetical order, is opened at a time;
+    the others stay closed. About a state in motion they are those of the loop frozen
+    there at `t`, s, which tell of what is fast beside the motion. `delay`, s, is what
+    every loop has besides: half a period where samples are held, and one more where
+    commands are a sample late.
+    """
+    import control  # takes long, and few need it
+
+    found = []
+    signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
+    responses, growth = _swept(opened(system, y, signals, t).late(delay))
+    for response in np.asarray(responses):
+        L = -response
+        data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
+        gains, phases, _, _, at, _ = control.stability_margins(data, returnall=True)
+        gain = min(gains, key=lambda g: abs(np.log(g)), default=np.inf)
+        phase = min(np.abs(phases), default=np.inf)
+        # From the prompt loop on, delay turns what has the gain of one clockwise.
+        borne = (np.radians(phases) + at * delay) % (2 * np.pi) / at
+        least = np.min(borne, initial=np.inf) - delay
+        found.append((gain, phase, np.min(np.abs(1 + L)), least))
+    gain, phase, modulus, borne = np.array(found).T
+    return Margins(gain, phase, modulus, borne, float(growth))
+
+
+def opened(
+    system: System, y: State, signals: tuple[str, ...], t: float = 0.0
+) -> Opened:
+    """About a state; states that are in no loop stand still."""
+    now = jnp.asarray(t, y.v.dtype)
+    # A signal that is given is read in place of what its part sends: an open loop.
+    given = _sent(system, y, now, signals)
+    (A, B), (C, D) = matrices(system, y, given, now, signals)
+    on = _reached(A, B)
+    both = on[:, None] & on[None, :]
+    still = jnp.diag(jnp.where(on, 0.0, -1.0).astype(A.dtype))
+    return Opened(jnp.where(both, A, still), B, jnp.where(on[None], C, 0.0), D)
+
+
+def moduli(some: Opened) -> tuple[Float[Array, " m"], Scalar]:
+    """Least distances from minus one and the growth, as in `margins`, with derivatives.
+
+    Distances are the same on both sides of the edge; the growth tells which it is.
+    """
+    growth, poles = _growth(some.closed())
+    each = jnp.eye(len(some.D), dtype=some.D.dtype)
+    # One after the other, and after the poles: see `_solved`.
+    return lax.map(lambda e: _distance(some.alone(e), poles), each), growth
+
+
+def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
+    r"""The largest real part of a pole, and all poles.
+
+    With eigenvectors $y$ and $x$ that are held, $y^*Ax/y^*x$ has the pole's derivative.
+    """
+    poles, left, right = lax.linalg.eig(lax.stop_gradient(A))
+    worst = jnp.argmax(poles.real)
+    y, x = left[:, worst].conj(), right[:, worst]
+    return ((y @ (_complex(A) @ x)) / (y @ x)).real, poles
+
+
+def _distance(loop: _Loop, poles: Complex[Array, " n"]) -> Scalar:
+    r"""The least of $|1 - G|$ over frequencies.
+
+    At that frequency, with $x = (j\omega - A)^{-1} b$ and $l = c\,(j\omega - A)^{-1}$
+    that are held, $G = d + cx + l\,(b - (j\omega - A)x)$ has its derivatives.
+    """
+    triangle = _Triangle(lax.stop_gradient(loop))
+    away = lambda at: jnp.abs(1 - triangle.response(at))
+    sharp = jnp.maximum(jnp.abs(poles.imag), COARSE[0])  # resonances
+    at = jnp.concatenate([jnp.asarray(COARSE, loop.d.dtype), sharp])
+    closer = lambda _, at: _around(at, away(at))  # or it would jump between samples
+    at = lax.fori_loop(0, CLOSER, closer, _around(at, away(at)))
+    here = at[jnp.argmin(away(at))]
+    x, l = triangle.states(here[None])[0], triangle.costates(here[None])[0]
+    A, b, c, d = map(_complex, (loop.A, loop.b, loop.c, loop.d))
+    nearest = 1 - (d + c @ x + l @ (b + A @ x - _imaginary(here) * x))
+    return norm(jnp.stack([nearest.real, nearest.imag]))
+
+
+def _around(at: Float[Array, " f"], far: Float[Array, " f"]) -> Float[Array, " g"]:
+    """Frequencies about the nearest one, as far as to those beside it."""
+    here = at[jnp.argmin(far)]
+    low = jnp.max(jnp.where(at < here, at, jnp.min(at)))
+    high = jnp.min(jnp.where(at > here, at, jnp.max(at)))
+    return jnp.linspace(low, high, NEAR)
+
+
+class _Triangle:
+    """A loop by Schur's form, in which every frequency is a substitution."""
+
+    def __init__(self, loop: _Loop):
+        self.T, self.Z = jax.scipy.linalg.schur(loop.A, output="complex")
+        self.b = self.Z.conj().T @ _complex(loop.b)
+        self.c, self.d = _complex(loop.c) @ self.Z, _complex(loop.d)
+
+    def response(self, at: Float[Array, " f"]) -> Complex[Array, " f"]:
+        return _substituted(self.T, self.b, at) @ self.c + self.d
+
+    def states(self, at: Float[Array, " f"]) -> Complex[Array, "f n"]:
+        return _substituted(self.T, self.b, at) @ self.Z.T
+
+    def costates(self, at: Float[Array, " f"]) -> Complex[Array, "f n"]:
+        turned = self.T.T[::-1, ::-1]
+        return _substituted(turned, self.c[::-1], at)[:, ::-1] @ self.Z.conj().T
+
+
+def _substituted(
+    T: Complex[Array, "n n"], b: Complex[Array, " n"], at: Float[Array, " f"]
+) -> Complex[Array, "f n"]:
+    r"""$(j\omega - T)^{-1} b$ of an upper triangle, from the last row up."""
+    n, s = len(b), _imaginary(at)
+    tiny = _complex(jnp.finfo(at.dtype).tiny * jnp.ones_like(at))
+
+    def row(i: Array, x: Array) -> Array:
+        k = n - 1 - i
+        below = s - T[k, k]
+        below = jnp.where(below == 0, tiny, below)  # on a pole
+        return x.at[:, k].set((b[k] + x @ T[k]) / below)
+
+    return lax.fori_loop(0, n, row, jnp.zeros((len(at), n), T.dtype))
+
+
+def _solved(M: Float[Array, "m m"], X: Float[Array, "m n"]) -> Float[Array, "m n"]:
+    """By Gauss and Jordan, with pivots, for the few equations of loops.
+
+    Batches of LAPACK's share out their work and wait for it; two of them at once wait
+    for each other where XLA has two threads.
+    """
+    rows = jnp.concatenate([M, X], 1)
+    for k in range(len(M)):
+        p = k + jnp.argmax(jnp.abs(rows[k:, k]))
+        first, pivot = rows[k], rows[p]
+        rows = rows.at[p].set(first).at[k].set(pivot)
+        row = rows[k] / rows[k, k]
+        rows = (rows - rows[:, k, None] * row[None]).at[k].set(row)
+    return rows[:, len(M) :]
+
+
+def _complex(x: Array) -> Array:
+    return lax.complex(x, jnp.zeros_like(x))
+
+
+def _imaginary(x: Array) -> Array:
+    return lax.complex(jnp.zeros_like(x), x)
+
+
+@eqx.filter_jit
+def _swept(some: Opened) -> tuple[Complex[Array, "m f"], Scalar]:
+    """Responses of each loop, from what is given to what is sent; the growth."""
+    each = jnp.eye(len(some.D), dtype=some.D.dtype)
+    at = jnp.asarray(FREQUENCIES, each.dtype)
+    of = lambda e: _Triangle(some.alone(e)).response(at)
+    return lax.map(of, each), _growth(some.closed())[0]
+
+
+@eqx.filter_jit
+def _sent(system: System, y: State, t: Array, signals: tuple[str, ...]) -> dict:
+    now = system.at(t, y).signals
+    return {name: signal_of(now, name) for name in signals}
+
+
+def _reached(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Bool[Array, " n"]:
+    """States that inputs move; others, such as those of references, are in no loop."""
+    more = lambda _, on: on | jnp.any((A != 0) & on[None, :], 1)
+    return lax.fori_loop(0, len(A), more, jnp.any(B != 0, 1))

@@ -1,0 +1,195 @@
+r"""Contact by the volume that two solids share: the bed of Winkler with dampers.
+
+Two elastic beds of depth $h$ in series press with
+
+$$F = \frac{E_A E_B\,V}{h_B E_A + h_A E_B}
+    + \frac{B_A B_B\,\dot V}{h_B B_A + h_A B_B}, \qquad F \ge 0,$$
+
+along the area vector of its faces (Roy, Steinke and Nicoll, *Ship Mechanical Systems
+API: Final Report*, 2014, eq. 87). Springs act at the centroid $c$ of the volume. The
+dampers of all columns have the first moment $d(Vc)/dt$, not $\dot V c$: hence a torque
+$\propto V\dot c \times n$ about $c$, which damps rocking that leaves $V$ as it is.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .._smooth import norm, step
+from ..multibody.kinematics import World
+from ..multibody.spatial import Pose, cross
+from ..parts.base import AbstractPassivePart, Load, Response, Signals
+from ..typing import Scalar, Vec3, check_values, optional, si
+from .contact_points import Touch, unit
+from .convex import Solid
+from .friction import AbstractSurfaceFriction
+from .overlap import Overlap, overlap
+from .shapes import AbstractPolyhedron, AbstractShape, AbstractSolid, HalfSpace, Sphere
+from .surface_law import relative, share_of_weight
+
+
+def shared(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Overlap:
+    """The volume that both fill."""
+    if isinstance(A, Sphere) and isinstance(B, HalfSpace):
+        return _cap(A, X_WA.p, X_WB)
+    if not isinstance(A, AbstractPolyhedron):
+        raise TypeError(
+            f"the volume shared by {type(A).__name__} and {type(B).__name__} is not "
+            "known: polyhedra share it with polyhedra and half-spaces, spheres with "
+            "half-spaces"
+        )
+    a = Solid.of(A, X_WA)
+    if isinstance(B, HalfSpace):
+        n = X_WB.R[None, :, 2]
+        normals, offsets = n, n @ X_WB.p
+    elif isinstance(B, AbstractPolyhedron):
+        b = Solid.of(B, X_WB)
+        normals, offsets = b.normals, b.offsets
+    else:
+        raise TypeError(f"a polyhedron shares no volume with {type(B).__name__}")
+    planes = jnp.concatenate([a.normals, normals])
+    far = jnp.concatenate([a.offsets, offsets])
+    return overlap(planes, far, len(a.normals), X_WA.act(A.centre()))
+
+
+def _cap(ball: Sphere, p: Vec3, X_WB: Pose) -> Overlap:
+    """Of a sphere below a plane, or all of it."""
+    r, n = ball.radius, X_WB.R[:, 2]
+    h = jnp.clip(r - (p - X_WB.p) @ n, 0.0, 2 * r)
+    volume = jnp.pi * h**2 * (r - h / 3)
+    below = 3 * (2 * r - h) ** 2 / (4 * (3 * r - h))
+    return Overlap(volume, p - below * n, -jnp.pi * h * (2 * r - h) * n)
+
+
+class Bed(eqx.Module):
+    """An elastic foundation.
+
+    `depth` is that of the solid's equivalent sphere unless it is given; a half-space
+    has none of its own.
+    """
+
+    E: Scalar = eqx.field(converter=si("Pa", above=0.0))
+    B: Scalar = eqx.field(converter=si("Pa s", at_least=0.0), default=0.0)
+    depth: Scalar | None = eqx.field(
+        converter=optional(si("m", above=0.0)), default=None
+    )
+
+    def __check_init__(self):
+        check_values(self)
+
+    def below(self, shape: AbstractShape) -> Scalar:
+        if self.depth is not None:
+            return self.depth
+        if not isinstance(shape, AbstractSolid):
+            raise ValueError(f"the bed of a {type(shape).__name__} needs a depth")
+        return shape.bed()
+
+
+class VolumeContact(AbstractPassivePart):
+    """A solid on the frame `on` and a shape on the frame `against`, each with its bed.
+
+    The force comes in over the first `width` of mean thickness.
+
+    Outputs: the `force` on the solid, its normal part `pressing`, the shared `volume`
+    and its `centroid`.
+    """
+
+    on: str = eqx.field(static=True)
+    shape: AbstractSolid
+    against: str = eqx.field(static=True)
+    surface: AbstractShape
+    beds: tuple[Bed, Bed]
+    friction: AbstractSurfaceFriction | None = None
+    pull: str = eqx.field(static=True, default="")
+    width: Scalar = eqx.field(converter=si("m", above=0.0), default=1e-6)
+
+    def __check_init__(self):
+        for bed, shape in zip(self.beds, (self.shape, self.surface), strict=True):
+            bed.below(shape)
+
+    def initial_state(self) -> dict[str, Array]:
+        bristles = 0 if self.friction is None else self.friction.bristles
+        state = {"bristles": jnp.zeros(bristles)} if bristles else {}
+        return {**state, "stored": jnp.zeros(())}
+
+    def series(self) -> tuple[Scalar, Scalar]:
+        """Stiffness and damping by volume, N/m^3 and N s/m^3."""
+        a, b = self.beds
+        ha, hb = a.below(self.shape), b.below(self.surface)
+        some = a.B * b.B > 0
+        damper = hb * a.B + ha * b.B
+        damping = jnp.where(some, a.B * b.B / jnp.where(some, damper, 1.0), 0.0)
+        return a.E * b.E / (hb * a.E + ha * b.E), damping
+
+    def look(self, world: World) -> tuple[Overlap, Overlap]:
+        """What is shared, and its rate."""
+        frames = (self.on, self.against)
+        poses = tuple(world.pose(k) for k in frames)
+        twists = tuple(world.twist(k) for k in frames)
+        rates = tuple(
+            Pose(cross(V[None, :3], X.R.T).T, V[3:])
+            for X, V in zip(poses, twists, strict=True)
+        )
+        share = lambda X: shared(self.shape, X[0], self.surface, X[1])
+        return jax.jvp(share, (poses,), (rates,))
+
+    def __call__(
+        self, t: Scalar, state: dict, world: World, signals: Signals
+    ) -> Response:
+        del t
+        found = self._act(state, world, signals)
+        on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
+        outputs = {
+            "force": found["f"],
+            "pressing": found["pressing"],
+            "volume": found["volume"],
+            "centroid": found["p"],
+        }
+        load = Load(on, against, found["p"], found["f"], found["tau"])
+        return Response(found["rate"], (load,), outputs)
+
+    def _act(self, state: dict, world: World, signals: Signals) -> dict:
+        now, grows = self.look(world)
+        n = unit(-now.area, jnp.array([0.0, 0.0, 1.0]))
+        K, C = self.series()
+        area = norm(now.area)
+        thick = now.volume / jnp.where(area > 0, area, 1.0)
+        total = K * now.volume + C * grows.volume
+        eased = step(thick, self.width)
+        touching = jnp.where(total > 0, eased, 0.0)
+        pressing = total * touching
+        point = Touch(now.centroid[None], n[None], now.volume[None])
+        velocity, turning = relative(world, self.on, self.against, point)
+        v = velocity[0]
+        V, p = world.twist(self.against), world.pose(self.against).p
+        moves = grows.centroid - V[3:] - cross(V[:3], now.centroid - p)
+        tau = touching * C * now.volume * cross(moves, n)
+        slide = v - (v @ n) * n
+        f, rate, storing = pressing * n, {}, -eased * K * now.volume * (v @ n)
+        if self.friction is not None:
+            bent = state.get("bristles", jnp.zeros(0))
+            bent = bent - (bent @ n) * n if self.friction.bristles else bent
+            pull = share_of_weight(world, self.on, self.pull, signals, n[None])[0]
+            grip = self.friction.act(slide, pressing, bent, pull)
+            f, storing = f + grip.force, storing + grip.storing
+            rate = {"bristles": grip.rate} if self.friction.bristles else {}
+        return {
+            "p": now.centroid,
+            "f": f,
+            "tau": tau,
+            "pressing": pressing,
+            "volume": now.volume,
+            "rate": {**rate, "stored": storing},
+            "loss": -f @ v - tau @ turning - storing,
+        }
+
+    def energy(self, state: dict, world: World) -> Scalar:
+        del world
+        return state["stored"]
+
+    def power_loss(
+        self, t: Scalar, state: dict, world: World, signals: Signals
+    ) -> Scalar:
+        del t
+        return self._act(state, world, signals)["loss"]

@@ -1,0 +1,185 @@
+"""From a jaxpr to machine code in memory, by way of a cache on disk."""
+
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import llvmlite
+import llvmlite.binding as llvm
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal
+
+from ..frontend.trace import trace
+from ..ir.schedule import schedule
+from .ffi_handler import handler
+from .llvm import module
+
+
+CODE = Path(__file__).parents[1]  # all of `kernels`
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: `DJDYN_CACHE`, or the user's cache folder."""
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
+    return Path(os.environ.get("DJDYN_CACHE", default)) / "kernels"
+
+
+def machine() -> llvm.TargetMachine:
+    """This machine; an execution engine takes one for itself."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=2,
+        jit=True,
+    )
+
+
+@functools.cache
+def vector_bytes() -> int:
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f"):
+        return 64
+    return 32 if features.get("avx2") else 16
+
+
+@functools.cache
+def _generator() -> bytes:
+    """What the code depends on beside the function."""
+    digest = hashlib.sha256()
+    for path in sorted(CODE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    host = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    for x in (*host, llvmlite.__version__, jax.__version__):
+        digest.update(x.encode())
+    return digest.digest()
+
+
+def fingerprint(closed: ClosedJaxpr) -> bytes:
+    """A digest of what a jaxpr does: its operations, their order, and its constants."""
+    digest = hashlib.sha256()
+    _feed(digest, closed.jaxpr, closed.consts)
+    return digest.digest()
+
+
+def _feed(digest: Any, jaxpr: Any, consts: Any) -> None:
+    numbers: dict[Any, int] = {}
+
+    def name(v: Any) -> str:
+        if isinstance(v, Literal):
+            value = np.asarray(v.val)
+            return f"{value.dtype}:{value.tolist()!r}"
+        return str(numbers.setdefault(v, len(numbers)))
+
+    for v in (*jaxpr.constvars, *jaxpr.invars):
+        digest.update(f"{name(v)}{v.aval.shape}{v.aval.dtype};".encode())
+    for c in consts:
+        value = np.asarray(c)
+        digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
+    for eqn in jaxpr.eqns:
+        said = [
+            eqn.primitive.name,
+            *map(name, eqn.invars),
+            "=",
+            *map(name, eqn.outvars),
+        ]
+        for key, value in eqn.params.items():
+            said.append(key)
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, ClosedJaxpr):
+                    _feed(digest, item.jaxpr, item.consts)
+                elif hasattr(item, "eqns"):
+                    _feed(digest, item, ())
+                elif not callable(item):
+                    said.append(repr(item))
+        digest.update(" ".join(said).encode())
+    digest.update(" ".join(map(name, jaxpr.outvars)).encode())
+
+
+class Compiled:
+    """Machine code in memory; kept alive as long as the process."""
+
+    def __init__(self, code: bytes):
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        at = self._engine.get_function_address("handler")
+        self.handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(at)
+        at = self._engine.get_function_address("run")
+        whole, pointer = ctypes.c_int64, ctypes.c_void_p
+        kind = ctypes.CFUNCTYPE(None, pointer, pointer, whole, whole, whole, pointer)
+        self.run = kind(at)
+
+
+def assembly(
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    lanes: int,
+    patterns: Sequence[bytes | None] = (),
+) -> str:
+    """The LLVM assembly of a kernel and of its handler."""
+    program = trace(closed, patterns)
+    plan = schedule(program.graph, batched if lanes > 1 else ())
+    frame = plan.frame(lanes) * program.dtype.itemsize
+    text = module(program, plan, batched, lanes)
+    return text + handler(lanes, any(batched), frame)
+
+
+def object_code(text: str) -> bytes:
+    code, target = llvm.parse_assembly(text), machine()
+    code.triple, code.data_layout = target.triple, str(target.target_data)
+    code.verify()
+    return target.emit_object(code)
+
+
+_loaded: dict[str, Compiled] = {}
+
+
+def compile_kernel(
+    closed: ClosedJaxpr,
+    batched: tuple[bool, ...],
+    batch: int,
+    patterns: Sequence[bytes | None] = (),
+) -> tuple[str, Compiled]:
+    """The kernel of a function and its name, from memory, disk or afresh."""
+    lanes = lanes_for(closed, batch)
+    digest = hashlib.sha256(_generator() + fingerprint(closed))
+    digest.update(f"{batched}{lanes}{patterns}".encode())
+    name = f"djdyn.{digest.hexdigest()[:32]}"
+    if name not in _loaded:
+        path = cache_folder() / f"{name}.o"
+        if path.exists():
+            code = path.read_bytes()
+        else:
+            code = object_code(assembly(closed, batched, lanes, patterns))
+            _keep(path, code)
+        _loaded[name] = Compiled(code)
+        capsule = jax.ffi.pycapsule(_loaded[name].handler)
+        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+    return name, _loaded[name]
+
+
+def lanes_for(closed: ClosedJaxpr, batch: int) -> int:
+    """A whole vector register of lanes, or one."""
+    sizes = {
+        v.aval.dtype.itemsize for v in closed.jaxpr.invars if v.aval.dtype.kind == "f"
+    }
+    return 1 if batch == 1 else vector_bytes() // (min(sizes) if sizes else 8)
+
+
+def _keep(path: Path, code: bytes) -> None:
+    """Writes the whole file or none; a disk that refuses costs only time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(code)
+        os.replace(file.name, path)
+    except OSError:
+        pass

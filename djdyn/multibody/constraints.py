@@ -1,0 +1,100 @@
+r"""Forces that follow from what they must bring about.
+
+Accelerations are affine in the sizes $\lambda$ of such forces and in their magnitudes
+$p = |\lambda|$, by which friction goes, and so are the constraints' residuals,
+
+$$r = b + A\lambda + B p .$$
+
+With unknowns $x$, two-sided constraints have $\lambda = x$ and $r = 0$. One-sided
+ones have $\lambda = \max(x, 0)$ and $r = d\max(-x, 0)$, where $d$ is the diagonal of
+$A + B$, so that one alone has $x = -b/d$. Newton's method solves this small system;
+its steps are differentiated.
+"""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._smooth import eased_ramp, magnitude
+from ..parts.base import AbstractConstraint
+from ..typing import Scalar
+from . import dynamics
+from .dynamics import Wrenches
+from .kinematics import World
+
+
+STEPS = 8  # of Newton's method, where one is not enough
+SOFTNESS = 1e-9  # relative; shares a load between more constraints than can be told
+
+
+def constrained(
+    world: World,
+    v_dot: Float[Array, " nv"],
+    F_WB: Wrenches,
+    constraints: Mapping[str, tuple[AbstractConstraint, ...]],
+) -> tuple[Float[Array, " nv"], Wrenches, dict[str, Scalar]]:
+    """Accelerations, wrenches of all constraints, and their summed sizes by part.
+
+    `v_dot` are the accelerations without them.
+    """
+    every = [c for group in constraints.values() for c in group]
+    zero = jnp.zeros_like(F_WB)
+    loads = [c.load.wrenches(world) for c in every]
+    loads += [zero if c.drag is None else c.drag.wrenches(world) for c in every]
+    F = jnp.stack(loads)
+    forces = [dynamics.along_joints(world, f) for f in loads]
+    V = jnp.stack([dynamics.response(world, force) for force in forces])
+
+    def residuals(z: Float[Array, " n"]) -> Float[Array, " k"]:
+        """Of sizes and magnitudes, one after the other."""
+        now = v_dot + z @ V, F_WB + jnp.einsum("k,kni->ni", z, F)
+        rows = [
+            c.residual(world, *now, size) for c, size in zip(every, z, strict=False)
+        ]
+        return jnp.stack(rows)
+
+    nothing, k = jnp.zeros(len(loads), F_WB.dtype), len(every)
+    z = _sizes(every, residuals(nothing), jax.jacfwd(residuals)(nothing))
+    owners = [name for name, group in constraints.items() for _ in group]
+    sizes = {name: jnp.zeros((), z.dtype) for name in owners}
+    for name, size in zip(owners, z[:k], strict=True):
+        sizes[name] = sizes[name] + size
+    return v_dot + z @ V, jnp.einsum("k,kni->ni", z, F), sizes
+
+
+def _sizes(
+    every: list[AbstractConstraint], b: Float[Array, " k"], AB: Float[Array, "k n"]
+) -> Float[Array, " n"]:
+    """Sizes and magnitudes for which all residuals are as they should be."""
+    k, slack = len(every), jnp.stack([c.slack for c in every])
+    one_sided = np.array([c.one_sided for c in every])
+    d = jnp.stack([AB[i, i] + AB[i, k + i] for i in range(k)])
+    softness = (SOFTNESS if k > 1 else 0.0) * d
+
+    def split(x: Float[Array, " k"]) -> Float[Array, " n"]:
+        size = jnp.where(one_sided, eased_ramp(x, slack), x)
+        return jnp.concatenate([size, jnp.where(one_sided, size, magnitude(x, slack))])
+
+    def missing(x: Float[Array, " k"]) -> Float[Array, " k"]:
+        z = split(x)
+        return b + AB @ z + d * (x - z[:k]) + softness * z[:k]
+
+    def newton(x: Float[Array, " k"], _: None) -> tuple[Float[Array, " k"], None]:
+        return x - _solve(jax.jacfwd(missing)(x), missing(x)), None
+
+    plain = not one_sided.any() and all(c.drag is None for c in every)
+    alone = k == 1 and one_sided.all()
+    steps = 1 if plain or alone else STEPS
+    return split(jax.lax.scan(newton, jnp.zeros_like(b), None, steps)[0])
+
+
+def _solve(A: Float[Array, "k k"], b: Float[Array, " k"]) -> Float[Array, " k"]:
+    """By Gauss and Jordan, in operations that kernels know."""
+    for i, e in enumerate(jnp.eye(len(b), dtype=b.dtype)):
+        row, value = A[i] / A[i, i], b[i] / A[i, i]
+        above = A[:, i] - e
+        A, b = A - above[:, None] * row[None], b - above * value
+    return b

@@ -1,0 +1,310 @@
+"""Many simulations at once, on lanes, threads and devices."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, PyTree
+
+from ..system.parameters import check_lanes, put
+from ..system.system import State, System
+from ..typing import Number, Numbers, known
+from .simulate import as_float, check_inputs, integrator_for, late, save_times, solve
+from .solvers import fixed_step as steps
+from .solvers.registry import Integrator
+from .trajectory import Trajectory
+from .vector_field import Field, Inputs
+
+
+def rollout(
+    system: System,
+    t1: Number,
+    initial_state: State | None = None,
+    *,
+    parameters: Mapping[str, Numbers] | None = None,
+    t0: Number = 0.0,
+    saveat: Numbers | None = None,
+    solver: str = "tsit5",
+    dt: Number | None = None,
+    rtol: Numbers = 1e-8,
+    atol: Numbers = 1e-8,
+    control_period: Number | None = None,
+    control_delay: bool = False,
+    inputs: Inputs | None = None,
+    jumps: Numbers | None = None,
+    ledger: bool = False,
+    adjoint: str = "reverse",
+    max_steps: int | None = None,
+    backend: str | None = None,
+    remember: str = "all",
+    mesh: Mesh | None = None,
+) -> Trajectory:
+    """Many simulations at once: `simulate` over a leading batch axis.
+
+    **Arguments:**
+
+    - `initial_state`: its arrays may have a leading batch axis, all or some of them.
+    - `parameters`: values with a leading batch axis, by path.
+    - `backend`: `"kernel"` compiles fixed steps (`dt` with `semi_implicit`, `rk4` or
+      `tsit5`, saved at the ends of steps) to vector code for CPUs, `"xla"` leaves all
+      to XLA. By default kernels run wherever they can.
+    - `remember`: which states the reverse sweep through fixed steps keeps, `"all"` or,
+      to save memory for some more time, one in the square root of their number.
+    - `mesh`: devices to spread the batch over, along the mesh's first axis.
+
+    The others are those of `simulate`. A lane that diverges is reported by a warning
+    and in `trajectory.ok`; the other lanes are not touched by it.
+    """
+    integrator = integrator_for(
+        solver, dt, rtol, atol, max_steps, adjoint, control_period
+    )
+    y0 = system.initial_state() if initial_state is None else initial_state
+    check_inputs(system, inputs)
+    lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
+    check_lanes(system, lanes)
+    axes, batch = _batch(system, y0, lanes)
+    times = save_times(t0, t1, saveat, control_period, control_delay)
+    span, period = (float(t0), float(t1)), as_float(control_period)
+    given = dict(inputs or {})
+    how = _marching(integrator, times, span, period, backend, remember)
+    if how is not None and how["compiled"]:
+        how["patterns"] = _patterns(system, lanes, given)
+    if mesh is not None and batch % mesh.devices.shape[0]:
+        raise ValueError(
+            f"a batch of {batch} does not divide over {mesh.devices.shape[0]} devices"
+        )
+    trajectory = _solve_batch(
+        system,
+        y0,
+        lanes,
+        axes,
+        jnp.asarray(times, float),
+        span,
+        integrator,
+        period,
+        control_delay,
+        given,
+        None if jumps is None else jnp.asarray(jumps, float),
+        None if how is None else _Static(how),
+        ledger,
+        mesh,
+    )
+    if _here(trajectory.ok) and not np.all(trajectory.ok):
+        warnings.warn(trajectory.failure(), stacklevel=2)
+    return trajectory
+
+
+def _here(x: Array) -> bool:
+    """Whether all of an array is known and on this machine."""
+    return known(x) and getattr(x, "is_fully_addressable", True)
+
+
+def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, int]:
+    """Which arrays of the state have a batch axis, and its one size."""
+    one = _state_shapes(system)
+    axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
+    sizes = {f"parameter {k!r}": x.shape[:1] for k, x in lanes.items()}
+    for (path, x), axis in zip(
+        jax.tree_util.tree_leaves_with_path(y0),
+        jax.tree.leaves(axes, is_leaf=lambda a: a is None),
+        strict=True,
+    ):
+        where = f"initial state{jax.tree_util.keystr(path)}"
+        if axis == 0:
+            sizes[where] = x.shape[:1]
+        if _here(x) and not np.all(np.isfinite(x)):
+            raise ValueError(f"{where} is not finite")
+    if len({*sizes.values()}) != 1:
+        said = ", ".join(f"{k} {v}" for k, v in sizes.items())
+        raise ValueError(
+            "a rollout needs one batch size"
+            + (f", got {said}" if said else ": neither state nor parameters have one")
+        )
+    return axes, next(iter(sizes.values()))[0]
+
+
+_shapes: dict[Any, PyTree] = {}
+
+
+def _state_shapes(system: System) -> PyTree:
+    """Shapes of one state, remembered: they follow from the system's structure."""
+    leaves, tree = jax.tree.flatten(eqx.filter(system, eqx.is_array))
+    key = (tree, tuple(x.shape for x in leaves))
+    if key not in _shapes:
+        _shapes[key] = jax.eval_shape(lambda: system.initial_state())
+    return _shapes[key]
+
+
+# Fixed steps --------------------------------------------------------------------------
+
+
+class _Static:
+    """A dictionary that stands in the key of a compilation."""
+
+    def __init__(self, items: dict[str, Any]):
+        self.items = items
+        plain = lambda x: x.tobytes() if isinstance(x, np.ndarray) else x
+        self._key = tuple((k, plain(items[k])) for k in sorted(items))
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and self._key == other._key
+
+
+def _marching(
+    integrator: Integrator,
+    times: Any,
+    span: tuple[float, float],
+    period: float | None,
+    backend: str | None,
+    remember: str,
+) -> dict[str, Any] | None:
+    """How to march by fixed steps, or None if that is not possible."""
+    if backend not in (None, "kernel", "xla"):
+        raise ValueError(f"backend is kernel or xla, not {backend!r}")
+    if remember not in ("all", "sqrt"):
+        raise ValueError(f"remember is all or sqrt, not {remember!r}")
+    dt, why, counts = integrator.dt, "", None
+    if dt is None or integrator.solver not in steps.METHODS:
+        why = f"kernels take fixed steps (dt) of {', '.join(steps.METHODS)}"
+    elif period is None:
+        if known(times):
+            counts = steps.Clock(*span, dt).counts(np.asarray(times))
+        if counts is None:
+            why = f"kernels save at the ends of steps, multiples of {dt:g} s"
+    if why and backend == "kernel":
+        raise ValueError(why)
+    compiled = backend != "xla" and jax.default_backend() == "cpu"
+    how = {"counts": counts, "remember": remember, "compiled": compiled}
+    return None if why else how
+
+
+def _patterns(system: System, lanes: dict, inputs: dict) -> tuple[bytes | None, ...]:
+    """Entries of the parameters that are zero or one, where no lane changes them."""
+    if not lanes:
+        return steps.patterns(Field(system, inputs, {}, _nothing, False))
+    found = []
+
+    def look(values: dict[str, Array]) -> int:
+        field = Field(put(system, values), inputs, {}, _nothing, False)
+        found.append(steps.patterns(field))
+        return 0
+
+    jax.eval_shape(look, {k: x[0] for k, x in lanes.items()})
+    return found[0]
+
+
+def _nothing(x: Array) -> Array:
+    return x
+
+
+def _march(
+    system: System,
+    y0: State,
+    times: Array,
+    span: tuple[float, float],
+    integrator: Integrator,
+    period: float | None,
+    delayed: bool,
+    inputs: dict[str, Any],
+    how: dict[str, Any],
+    ledger: bool,
+) -> Trajectory:
+    """One lane by fixed steps."""
+    flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if ledger else 0)))
+    field = Field(system, inputs, {}, unravel, ledger)
+    options = {k: x for k, x in how.items() if k != "counts"}
+    held: dict = {}
+    dt = integrator.dt
+    assert dt is not None
+    if period is None:
+        clock = steps.Clock(*span, dt)
+        counts, total = how["counts"], clock.steps
+        flats = steps.march(field, flat0, integrator.solver, clock, counts, **options)
+    else:
+        clock = steps.Clock(*span, period)
+        total = clock.steps * steps.Clock(0.0, period, dt).steps
+        flats, held = steps.march_sampled(
+            field, flat0, integrator.solver, clock, dt, delayed, **options
+        )
+    finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
+    last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
+    flats = jnp.where(finite[:, None], flats, jnp.inf)
+    ys, works = jax.vmap(unravel)(flats)
+    return Trajectory(
+        system,
+        times,
+        ys,
+        ok=finite[-1],
+        steps=jnp.asarray(total),
+        stopped=(times[last], unravel(flats[last])[0]),
+        held=held,
+        acting=late(held) if delayed else held,
+        inputs=inputs,
+        work=works if ledger else None,
+    )
+
+
+@eqx.filter_jit
+def _solve_batch(
+    system: System,
+    y0: State,
+    lanes: dict[str, Array],
+    axes: PyTree,
+    times: Array,
+    span: tuple[float, float],
+    integrator: Integrator,
+    period: float | None,
+    delayed: bool,
+    inputs: dict[str, Any],
+    jumps: Array | None,
+    how: _Static | None,
+    ledger: bool,
+    mesh: Mesh | None,
+) -> Trajectory:
+    def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
+        here = put(system, values)
+        if how is None:
+            rest = (span, integrator, period, delayed, inputs, jumps, ledger, False)
+            trajectory = solve(here, y0, times, *rest)
+        else:
+            rest = (times, span, integrator, period, delayed, inputs)
+            rest += (how.items, ledger)
+            trajectory = _march(here, y0, *rest)
+        bare = lambda x: (x.system, x.t, x.inputs)
+        return eqx.tree_at(bare, trajectory, (None, None, None))
+
+    run = jax.vmap(lane, in_axes=(None, axes, 0))
+    if mesh is not None:
+        # Placed by us, not by the types of the arrays.
+        types = (AxisType.Auto,) * len(mesh.axis_names)
+        mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=types)
+        split, whole = PartitionSpec(mesh.axis_names[0]), PartitionSpec()
+        at = lambda a: whole if a is None else split
+        specs = jax.tree.map(at, axes, is_leaf=lambda a: a is None)
+        if how is None:  # Equinox's loops have no gradient inside of `shard_map`
+            placed = lambda x, s: jax.lax.with_sharding_constraint(
+                x, NamedSharding(mesh, s)
+            )
+            y0 = jax.tree.map(placed, y0, specs)
+            lanes = {k: placed(x, split) for k, x in lanes.items()}
+        else:
+            specs = (whole, specs, split)
+            run = jax.shard_map(
+                run, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False
+            )
+    trajectory = run(system, y0, lanes)
+    return eqx.tree_at(
+        lambda x: (x.system, x.t, x.lanes, x.inputs),
+        trajectory,
+        (system, times, lanes, inputs),
+        is_leaf=lambda x: x is None,
+    )

@@ -1,0 +1,278 @@
+"""What a simulation gives: states at times, and everything that follows from them."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from ..multibody.spatial import Pose
+from ..parts.base import AbstractPlacedPart
+from ..system.parameters import put
+from ..system.system import Instant, State, System
+from ..typing import Scalar
+
+
+class Trajectory(eqx.Module):
+    """States of a system at saved times; a batch has one leading axis.
+
+    States not reached are infinite, and `ok` is false. `work` holds the energy that
+    came in and that was lost since the start, where it was asked for. `held` is what
+    controllers sent at each sample, and `acting` what acted from there on.
+    """
+
+    system: System
+    t: Float[Array, " n"]
+    y: State
+    ok: Bool[Array, "*batch"]
+    steps: Int[Array, "*batch"]
+    stopped: tuple[Float[Array, "*batch"], State]
+    held: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
+    acting: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
+    inputs: dict[str, Any] = eqx.field(default_factory=dict)
+    work: Float[Array, "*batch n 2"] | None = None
+    lanes: dict[str, Array] = eqx.field(default_factory=dict)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.ok.shape
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def lane(self, i: int) -> "Trajectory":
+        """One simulation of a batch."""
+        if not self.batch:
+            raise ValueError("a single simulation has no lanes")
+        if not -len(self.ok) <= i < len(self.ok):
+            raise ValueError(f"there are {len(self.ok)} lanes, not one numbered {i}")
+        pick = lambda tree: jax.tree.map(lambda x: x[i], tree)
+        values = {k: x[i] for k, x in self.lanes.items()}
+        return Trajectory(
+            put(self.system, values),
+            self.t,
+            pick(self.y),
+            self.ok[i],
+            self.steps[i],
+            pick(self.stopped),
+            pick(self.held),
+            pick(self.acting),
+            self.inputs,
+            pick(self.work),
+        )
+
+    # Derived quantities --------------------------------------------------------------
+
+    def map(self, fn: Callable[[Instant], PyTree]) -> PyTree:
+        """`fn` of everything that happens, at every saved time (and in every lane).
+
+        Signals of controllers are those sent at that time; loads are those of signals
+        that act.
+        """
+        return _map(self, fn)
+
+    def q(self, joint: str) -> Float[Array, "*batch n k"]:
+        """Coordinates of a joint."""
+        return self.y.q[..., self.system.mechanism.q_slice(joint)]
+
+    def v(self, joint: str) -> Float[Array, "*batch n k"]:
+        """Speeds of a joint."""
+        return self.y.v[..., self.system.mechanism.v_slice(joint)]
+
+    def pose(self, frame: str) -> Pose:
+        """`X_WF` of a frame."""
+        self.system.mechanism.frame(frame)
+        return self.map(_Query("pose", frame))
+
+    def twist(self, frame: str) -> Float[Array, "*batch n 6"]:
+        """`V_WF` of a frame."""
+        return self.map(_Query("twist", frame))
+
+    def reaction(self, joint: str) -> Float[Array, "*batch n 6"]:
+        """Wrench that a joint transmits to its body, at its origin, in its axes."""
+        return self.map(_Query("reaction", joint))
+
+    def signal(self, name: str) -> Float[Array, "..."]:
+        """A part's output or state, or an input, by name."""
+        return self.map(_Query("signal", name))
+
+    def energy(self) -> Float[Array, "*batch n"]:
+        """Energy of the whole system."""
+        return self.map(_Query("energy"))
+
+    def failure(self) -> str:
+        """In one sentence, what went wrong and where; empty if nothing did."""
+        if self.batch:
+            bad = np.flatnonzero(~np.asarray(self.ok))
+            if not len(bad):
+                return ""
+            first = self.lane(int(bad[0])).failure()
+            lanes = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
+            count = f"{len(bad)} of {len(self.ok)} lanes failed ({lanes})"
+            return f"{count}; the first: {first}"
+        if self.ok:
+            return ""
+        t, y = self.stopped
+        for name, part in self.system.parts.items():
+            if isinstance(part, AbstractPlacedPart):
+                if said := part.trouble(y.parts[name]):
+                    return f"the run stopped at t = {float(t):.6g} s: {name!r}: {said}"
+        last = np.searchsorted(np.asarray(self.t), float(t), "right") - 1
+        acting = jax.tree.map(lambda x: x[max(last, 0)], self.acting)
+        rate = self.system.derivative(t, y, input_values(self.inputs, t), acting)
+        worst, name = -1.0, "q"
+        for (path, x), dx in zip(
+            jax.tree_util.tree_leaves_with_path(y), jax.tree.leaves(rate), strict=True
+        ):
+            # What is not finite is to blame, else what changes fastest for its size.
+            speed = np.abs(np.asarray(dx)) / (1e-9 + np.abs(np.asarray(x)))
+            speed = np.where(np.isfinite(speed), speed, np.inf)
+            if speed.size and speed.max() > worst:
+                worst, entry = speed.max(), int(speed.argmax())
+                name = self._leaf_name(path, entry)
+        return (
+            f"the solve stopped at t = {float(t):.6g} s after {int(self.steps)} steps, "
+            f"where {name} changes fastest; try a stiff solver, looser tolerances or "
+            "more max_steps, or look for a discontinuity there"
+        )
+
+    def _leaf_name(self, path: tuple, entry: int) -> str:
+        keys = [getattr(k, "name", getattr(k, "key", None)) for k in path]
+        if keys[0] == "parts":
+            return f"state {'.'.join(map(str, keys[2:]))!r} of part {keys[1]!r}"
+        mechanism = self.system.mechanism
+        starts = mechanism.q_starts if keys[0] == "q" else mechanism.v_starts
+        joint = mechanism.joint_names[int(np.searchsorted(starts, entry, "right")) - 1]
+        return f"{'coordinate' if keys[0] == 'q' else 'speed'} of joint {joint!r}"
+
+    # Disk ----------------------------------------------------------------------------
+
+    def dataset(self, **derived: Any) -> xr.Dataset:
+        """Labelled arrays: coordinates and speeds by joint, states and outputs by name.
+
+        **Arguments:**
+
+        - `derived`: further series by name, with time as the axis after the batch.
+        """
+        lead = ("lane",) if self.batch else ()
+        data: dict[str, Any] = {}
+
+        def add(name: str, value: Any, unit: str = "") -> None:
+            value = np.asarray(value)
+            if value.ndim == len(lead) + 2 and value.shape[-1] == 1:
+                value = value[..., 0]
+            if not value.size:
+                return
+            extra = tuple(f"{name}_{i}" for i in range(value.ndim - len(lead) - 1))
+            data[name] = (
+                (*lead, "time", *extra),
+                value,
+                {"units": unit} if unit else {},
+            )
+
+        for name, value in self.map(_Query("signals")).items():
+            add(name, value)
+        for name, value in derived.items():
+            add(name, value)
+        if self.work is not None:
+            add("work.in", self.work[..., 0], "J")
+            add("work.lost", self.work[..., 1], "J")
+        time = ("time", np.asarray(self.t), {"units": "s"})
+        return xr.Dataset(data, coords={"time": time})
+
+    def save(self, path: str | Path, **derived: Any) -> None:
+        """Writes the labelled series as netCDF (`.nc`) or NumPy (`.npz`)."""
+        save_dataset(self.dataset(**derived), path)
+
+
+def save_dataset(data: xr.Dataset, path: str | Path) -> None:
+    """Writes labelled series; the ending of the name says how."""
+    path = Path(path)
+    if path.suffix == ".nc":
+        data.to_netcdf(path, engine="h5netcdf", invalid_netcdf=False)
+    elif path.suffix == ".npz":
+        series: Any = {str(name): values.values for name, values in data.items()}
+        dims = json.dumps({str(name): values.dims for name, values in data.items()})
+        np.savez_compressed(path, time=data.time, dims=np.array(dims), **series)
+    else:
+        raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
+
+
+def load_dataset(path: str | Path) -> xr.Dataset:
+    """Reads what `save_dataset` wrote."""
+    path = Path(path)
+    if path.suffix == ".nc":
+        return xr.load_dataset(path, engine="h5netcdf")
+    with np.load(path, allow_pickle=False) as file:
+        dims = json.loads(str(file["dims"]))
+        data = {name: (dims[name], file[name]) for name in dims}
+        time = ("time", file["time"], {"units": "s"})
+        return xr.Dataset(data, coords={"time": time})
+
+
+def input_values(inputs: Mapping[str, Any], t: Scalar) -> dict[str, Any]:
+    """Inputs at a time: functions are called, the rest are constants."""
+    return {k: x(t) if callable(x) else jnp.asarray(x) for k, x in inputs.items()}
+
+
+class _Query(eqx.Module):
+    """A question by name: equal ones are compiled once, which lambdas are not."""
+
+    what: str = eqx.field(static=True)
+    name: str = eqx.field(static=True, default="")
+
+    def __call__(self, now: Instant) -> PyTree:
+        match self.what:
+            case "pose":
+                return now.world.pose(self.name)
+            case "twist":
+                return now.world.twist(self.name)
+            case "reaction":
+                return now.reaction(self.name)
+            case "energy":
+                return now.energy()
+            case "signals":
+                return now.signals
+        if self.name not in now.signals:
+            known = ", ".join(now.signals)
+            raise ValueError(f"unknown signal {self.name!r}; there are {known}")
+        return now.signals[self.name]
+
+
+@eqx.filter_jit
+def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
+    inputs = trajectory.inputs
+
+    def once(values: dict, t: Scalar, y: State, held: dict, acting: dict) -> PyTree:
+        given = input_values(inputs, t)
+        now = put(trajectory.system, values).at(t, y, given, acting)
+        sent = {f"{part}.{k}": x for part, out in held.items() for k, x in out.items()}
+        return fn(eqx.tree_at(lambda i: i.signals, now, {**now.signals, **sent}))
+
+    seen = (trajectory.t, trajectory.y, trajectory.held, trajectory.acting)
+    over_time = jax.vmap(once, in_axes=(None, 0, 0, 0, 0))
+    if not trajectory.batch:
+        return over_time({}, *seen)
+    over_lanes = jax.vmap(over_time, in_axes=(0, None, 0, 0, 0))
+    return over_lanes(trajectory.lanes, *seen)
+
+
+@eqx.filter_jit
+def audit(system: System, trajectory: Trajectory) -> Float[Array, "*batch n"]:
+    r"""Residual of the energy ledger over time, J.
+
+    $$E(t) - E(0) - \int_0^t (P_{in} - P_{lost})\,dt$$
+
+    The trajectory must have been simulated with `ledger=True`.
+    """
+    if trajectory.work is None:
+        raise ValueError("to be audited, a trajectory is simulated with ledger=True")
+    energy = eqx.tree_at(lambda x: x.system, trajectory, system).energy()
+    came, lost = jnp.moveaxis(trajectory.work, -1, 0)
+    return energy - energy[..., :1] - (came - lost)

@@ -1,0 +1,417 @@
+"""A mechanism and its parts: one vector field, one energy ledger."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, PyTree
+
+from ..multibody import dynamics
+from ..multibody.constraints import constrained
+from ..multibody.joints import Prescribed
+from ..multibody.kinematics import World, look
+from ..multibody.mechanism import Mechanism
+from ..multibody.spatial import shift_twist
+from ..parts.base import AbstractPart, AbstractPlacedPart, JointLoad, Response
+from ..typing import Numbers, Scalar, Vec6
+
+
+class State(eqx.Module):
+    """What is integrated: coordinates, speeds, and the states of the parts."""
+
+    q: Float[Array, "*batch nq"]
+    v: Float[Array, "*_ nv"]
+    parts: dict[str, PyTree]
+
+
+class SignalError(ValueError):
+    """A signal that nobody sends, or that waits for itself."""
+
+
+class _Board:
+    """Signals, found on demand: a part is evaluated when its output is first read.
+
+    So evaluation follows the connections, whatever the order of the parts. A part's
+    state can be read without evaluating it, which is how a loop is broken by a lag.
+    """
+
+    def __init__(self, system: "System", world: World, y: State, inputs, held):
+        self.system, self.world, self.y = system, world, y
+        self.inputs, self.held = inputs, held
+        self.responses: dict[str, Response] = {}
+        self.waiting: list[str] = []
+
+    def respond(self, name: str) -> Response:
+        if name in self.held:
+            still = jax.tree.map(jnp.zeros_like, self.y.parts[name])
+            return Response(still, outputs=self.held[name])
+        if name in self.waiting:
+            loop = " -> ".join([*self.waiting[self.waiting.index(name) :], name])
+            raise SignalError(f"signals form a cycle: {loop}")
+        if name not in self.responses:
+            part, state = self.system.parts[name], self.y.parts[name]
+            self.waiting.append(name)
+            try:
+                response = part(self.world.t, state, self.world, self)
+            except SignalError:
+                raise
+            except ValueError as error:
+                raise ValueError(f"part {name!r}: {error}") from error
+            self.waiting.pop()
+            self.responses[name] = response
+        return self.responses[name]
+
+    def __getitem__(self, signal: str) -> Array:
+        owner, _, what = signal.partition(".")
+        if signal in self.inputs:
+            return self.inputs[signal]
+        if owner in self.world.mechanism.joint_names and what in ("q", "v"):
+            value = self.world.joint(owner)["qv".index(what)]
+            return value[0] if value.shape == (1,) else value
+        if owner in self.system.parts:
+            state = self.y.parts[owner]
+            fields = state if isinstance(state, dict) else vars(state)
+            if what in fields:
+                return fields[what]
+            outputs = self.respond(owner).outputs
+            if what in outputs:
+                return outputs[what]
+            offers = [f"{owner}.{k}" for k in (*fields, *outputs)]
+        else:
+            offers = [*self.inputs, *(f"{p}.…" for p in self.system.parts)]
+            offers += [f"{j}.q" for j in self.world.mechanism.joint_names]
+        reader = f"part {self.waiting[-1]!r} reads" if self.waiting else "there is no"
+        known = f"; there are {', '.join(offers)}" if offers else ""
+        raise SignalError(f"{reader} unknown signal {signal!r}{known}")
+
+    def everything(self) -> dict[str, Array]:
+        """All signals; evaluates all parts."""
+        found = dict(self.inputs)
+        for joint in self.world.mechanism.joint_names:
+            if self.world.joint(joint)[1].size:
+                found[f"{joint}.q"], found[f"{joint}.v"] = (
+                    self[f"{joint}.q"],
+                    self[f"{joint}.v"],
+                )
+        for name, state in self.y.parts.items():
+            fields = state if isinstance(state, dict) else vars(state)
+            for key, value in {**self.respond(name).outputs, **fields}.items():
+                found[f"{name}.{key}"] = value
+        return found
+
+
+class Instant(eqx.Module):
+    """Everything that happens in a system at one time."""
+
+    system: "System"
+    y: State
+    world: World
+    responses: dict[str, Response]
+    signals: dict[str, Array]
+    tau: Float[Array, " nv"]
+    F_WB: Float[Array, "bodies 6"]
+    v_dot: Float[Array, " nv"]
+    carried_W: Float[Array, "bodies 6 6"] | None = None
+    held_W: Float[Array, "bodies 6"] | None = None  # of F_WB, what constraints exert
+
+    @property
+    def laden(self) -> World:
+        """The world with the inertias that parts hang on its bodies."""
+        return _laden(self.world, self.carried_W)
+
+    @property
+    def A_WB(self) -> Float[Array, "bodies 6"]:
+        """Accelerations of all bodies at their origins, in world axes."""
+        return dynamics.accelerations(self.world, self.v_dot)
+
+    def energy(self) -> Scalar:
+        """Kinetic, potential, and what the parts store."""
+        total = dynamics.kinetic_energy(self.world)
+        total += dynamics.potential_energy(self.world)
+        for name, part in self.system.parts.items():
+            total += part.energy(self.y.parts[name], self.world)
+        return total
+
+    def reaction(self, joint: str) -> Vec6:
+        """Wrench that the joint transmits to its body, at its origin, in its axes."""
+        row = self.world.mechanism.joint_index(joint)
+        return dynamics.reactions(self.laden, self.v_dot, self.F_WB)[row]
+
+    def constraint_force(
+        self, joint: str, directions: Float[Array, "k 6"]
+    ) -> Float[Array, " k"]:
+        """The joint's loads along chosen directions, by auxiliary speeds."""
+        return dynamics.constraint_force(
+            self.laden, self.v_dot, joint, directions, self.F_WB
+        )
+
+    def constraint_loss(self) -> Scalar:
+        """What constraints take from the bodies they hold: friction, and landing."""
+        if self.held_W is None:
+            return jnp.zeros((), self.world.v.dtype)
+        return -jnp.sum(self.held_W * self.world.V_WB)
+
+    def boundary_power(self) -> Scalar:
+        """What the drives of the prescribed joints put in."""
+        world, mechanism = self.world, self.world.mechanism
+        power = jnp.zeros((), world.v.dtype)
+        driven = [
+            i
+            for i, body in enumerate(mechanism.bodies, start=1)
+            if isinstance(body.joint, Prescribed)
+        ]
+        if driven:
+            wrenches = dynamics.reactions(self.laden, self.v_dot, self.F_WB)
+            for b in driven:
+                p = mechanism.parents[b]
+                step = world.X_WB.p[b] - world.X_WB.p[p]
+                V = world.V_WB[b] - shift_twist(world.V_WB[p], step)
+                V_B = (V.reshape(2, 3) @ world.X_WB.R[b]).reshape(6)
+                power += wrenches[b] @ V_B
+        return power
+
+
+def _laden(world: World, carried_W: Array | None) -> World:
+    if carried_W is None:
+        return world
+    at = lambda w: w.carried_W
+    return eqx.tree_at(at, world, carried_W, is_leaf=lambda x: x is None)
+
+
+def _named(parts: Any) -> dict[str, Any]:
+    items = parts.items() if isinstance(parts, Mapping) else parts
+    named: dict[str, Any] = {}
+    for name, part in items:
+        if name in named:
+            raise ValueError(f"two parts are called {name!r}")
+        named[name] = part
+    return named
+
+
+class System(eqx.Module):
+    """A mechanism, its named parts, and the named inputs that come from outside.
+
+    `parts` is a dictionary or a list of pairs. `inputs` holds default values; a
+    simulation may replace them by functions of time.
+    """
+
+    mechanism: Mechanism
+    parts: dict[str, AbstractPart] = eqx.field(converter=_named, default_factory=dict)
+    inputs: dict[str, Array] = eqx.field(
+        converter=lambda d: {k: jnp.asarray(x, dtype=float) for k, x in d.items()},
+        default_factory=dict,
+    )
+
+    def __check_init__(self):
+        taken = {"world", *self.mechanism.joint_names}
+        taken |= {b.name for b in self.mechanism.bodies}
+        taken |= {f.name for f in self.mechanism.frames}
+        for name, part in self.parts.items():
+            if not isinstance(part, AbstractPart):
+                raise ValueError(
+                    f"part {name!r} is a {type(part).__name__}, not a part"
+                )
+            if name in taken:
+                raise ValueError(
+                    f"part {name!r} has the name of a body, joint or frame"
+                )
+            if not name or "." in name:
+                raise ValueError(f"a part's name is not empty and has no dot: {name!r}")
+        for name in self.inputs:
+            if not name or "." in name or name in taken or name in self.parts:
+                raise ValueError(
+                    f"an input's name is its own, not empty, and has no dot: {name!r}"
+                )
+        # A dry run finds unknown frames, joints and signals, and cycles, at once.
+        run = lambda s: (s.initial_state(), s.derivative(0.0, s.initial_state()))
+        state, rate = eqx.filter_eval_shape(run, self)
+        for name in self.parts:
+            shapes = [jax.tree.map(jnp.shape, x.parts[name]) for x in (state, rate)]
+            if shapes[0] != shapes[1]:
+                raise ValueError(
+                    f"part {name!r}: its state has shapes {shapes[0]}, its rate has "
+                    f"{shapes[1]}"
+                )
+
+    def initial_state(
+        self,
+        q: Mapping[str, Numbers] | Numbers | None = None,
+        v: Mapping[str, Numbers] | Numbers | None = None,
+        parts: Mapping[str, PyTree] | None = None,
+    ) -> State:
+        """A state at rest, with what is given replaced.
+
+        **Arguments:**
+
+        - `q`, `v`: whole vectors, or values by joint name.
+        - `parts`: states by part name.
+        """
+        m = self.mechanism
+        q = _fill("q", q, m.q0(), m.q_slice)
+        placed = [isinstance(part, AbstractPlacedPart) for part in self.parts.values()]
+        world = look(m, q) if any(placed) else None
+        states = {
+            name: part.start(world)
+            if isinstance(part, AbstractPlacedPart) and world is not None
+            else part.initial_state()
+            for name, part in self.parts.items()
+        }
+        for name, state in (parts or {}).items():
+            if name not in states:
+                raise ValueError(f"initial state of unknown part {name!r}")
+            states[name] = state
+        return State(q, _fill("v", v, jnp.zeros(m.nv), m.v_slice), states)
+
+    def at(
+        self,
+        t: ArrayLike,
+        y: State,
+        inputs: Mapping[str, Array] | None = None,
+        held: Mapping[str, dict[str, Array]] | None = None,
+    ) -> Instant:
+        """Evaluates everything at time `t` and state `y`.
+
+        `held` gives the outputs of parts that are not evaluated now (a controller
+        between two samples).
+        """
+        t = jnp.asarray(t, y.v.dtype)
+        now = _at(self, t, y, dict(inputs or {}), dict(held or {}))
+        given = lambda i: (i.system, i.y, i.world.mechanism)
+        return eqx.tree_at(given, now, (self, y, self.mechanism))
+
+    def respond(
+        self,
+        names: Iterable[str],
+        t: ArrayLike,
+        y: State,
+        inputs: Mapping[str, Array] | None = None,
+    ) -> dict[str, Response]:
+        """What some parts do; of the others only those that they read are evaluated."""
+        t = jnp.asarray(t, y.v.dtype)
+        return _respond(self, tuple(names), t, y, dict(inputs or {}))
+
+    def _board(self, t: ArrayLike, y: State, inputs: Any, held: Any) -> _Board:
+        world = look(self.mechanism, y.q, y.v, t)
+        return _Board(self, world, y, {**self.inputs, **(inputs or {})}, held or {})
+
+    def derivative(
+        self,
+        t: ArrayLike,
+        y: State,
+        inputs: Mapping[str, Array] | None = None,
+        held: Mapping[str, dict[str, Array]] | None = None,
+    ) -> State:
+        """The right-hand side of the equations of motion, shaped like `y`."""
+        t = jnp.asarray(t, y.v.dtype)
+        return _derivative(self, t, y, dict(inputs or {}), dict(held or {}))
+
+    # The energy ledger --------------------------------------------------------------
+
+    def energy(self, t: ArrayLike, y: State) -> Scalar:
+        """Kinetic, potential, and what the parts store."""
+        return self.at(t, y).energy()
+
+    def powers(
+        self,
+        t: ArrayLike,
+        y: State,
+        inputs: Mapping[str, Array] | None = None,
+        held: Mapping[str, dict[str, Array]] | None = None,
+    ) -> tuple[Scalar, Scalar]:
+        """Power drawn from outside, and power lost."""
+        now = self.at(t, y, inputs, held)
+        power_in, power_loss = now.boundary_power(), now.constraint_loss()
+        for name, part in self.parts.items():
+            if name not in (held or {}):
+                arguments = (now.world.t, y.parts[name], now.world, now.signals)
+                power_in += part.power_in(*arguments)
+                power_loss += part.power_loss(*arguments)
+        return power_in, power_loss
+
+
+@eqx.filter_jit  # traced once: by the dry run, then found again by whoever asks
+def _at(
+    system: System,
+    t: Scalar,
+    y: State,
+    inputs: dict[str, Array],
+    held: dict[str, dict[str, Array]],
+) -> Instant:
+    board = system._board(t, y, inputs, held)
+    world = board.world
+    responses = {name: board.respond(name) for name in system.parts}
+    tau, F_WB = jnp.zeros_like(y.v), jnp.zeros_like(world.V_WB)
+    carried = None
+    for name, response in responses.items():
+        for load in (*response.loads, *response.inertias):
+            try:
+                if isinstance(load, JointLoad):
+                    tau = tau + load.forces(world)
+                else:
+                    F_WB = F_WB + load.wrenches(world)
+            except ValueError as error:
+                raise ValueError(f"part {name!r}: {error}") from error
+        for inertia in response.inertias:
+            more = inertia.matrices(world)
+            carried = more if carried is None else carried + more
+    laden, holding = _laden(world, carried), None
+    v_dot = dynamics.forward(laden, tau, F_WB)
+    signals = board.everything()
+    if any(response.constraints for response in responses.values()):
+        wanted = {name: r.constraints for name, r in responses.items()}
+        v_dot, holding, sizes = constrained(laden, v_dot, F_WB, wanted)
+        F_WB = F_WB + holding
+        signals |= {f"{name}.pressing": size for name, size in sizes.items()}
+    return Instant(
+        system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
+    )
+
+
+@eqx.filter_jit  # traced once: by the dry run, then found again by every solver
+def _derivative(
+    system: System,
+    t: Scalar,
+    y: State,
+    inputs: dict[str, Array],
+    held: dict[str, dict[str, Array]],
+) -> State:
+    now = system.at(t, y, inputs, held)
+    rates = {name: response.rate for name, response in now.responses.items()}
+    return State(system.mechanism.q_dot(y.q, y.v), now.v_dot, rates)
+
+
+@eqx.filter_jit
+def _respond(
+    system: System,
+    names: tuple[str, ...],
+    t: Scalar,
+    y: State,
+    inputs: dict[str, Array],
+) -> dict[str, Response]:
+    board = system._board(t, y, inputs, None)
+    return {name: board.respond(name) for name in names}
+
+
+def _fill(what: str, given: Any, default: Array, where) -> Array:
+    """`default` with what is given, by name or as a whole, put in its place."""
+    if given is None:
+        return default
+    if not isinstance(given, Mapping):
+        value = jnp.asarray(given, dtype=float)
+        if value.shape != default.shape:
+            raise ValueError(
+                f"initial {what} has shape {value.shape}, expected {default.shape}"
+            )
+        return value
+    for joint, value in given.items():
+        place = where(joint)
+        value = jnp.atleast_1d(jnp.asarray(value, dtype=float))
+        if value.shape != default[place].shape:
+            raise ValueError(
+                f"initial {what} of joint {joint!r} has shape {value.shape}, "
+                f"expected {default[place].shape}"
+            )
+        default = default.at[place].set(value)
+    return default

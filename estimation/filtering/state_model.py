@@ -1,0 +1,121 @@
+"""A system as a filter sees it: driven by noise, and seen through noise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float
+
+from djdyn.simulation.solvers.fixed_step import METHODS, one_step
+from djdyn.simulation.trajectory import input_values
+from djdyn.simulation.vector_field import Field, needed
+from djdyn.system.manifold import dimension
+from djdyn.system.system import Instant, State, System
+from djdyn.typing import Numbers, Scalar, check_values, known, si
+
+
+class StateModel(eqx.Module):
+    r"""A system, what is measured of it, and how much is unknown of both.
+
+    From one sample to the next, $dt$ later, and at each sample,
+
+    $$x_{k+1} = f(x_k)\oplus G w_k\sqrt{dt},\qquad z_k = h(x_k) + e_k,$$
+
+    with $w_k$ standard normal and $e_k$ normal with the deviations `noise`; $\oplus$
+    moves a state by a tangent vector (`djdyn.manifold`).
+
+    **Arguments:**
+
+    - `observe`: what is measured, an array from everything that happens at an instant;
+      a `MarkerSet` is one.
+    - `drive`: G, a column per source of noise; `jnp.diag(tangent(system, v=0.1))`
+      drives all speeds with 0.1 of their unit per root second.
+    - `noise`: deviations of the measurements, one for all or one each.
+    - `inputs`: values or functions of time in place of the system's inputs.
+    - `solver`, `substeps`: fixed steps of this kind, so many between two samples.
+    """
+
+    system: System
+    observe: Callable[[Instant], Array]
+    drive: Float[Array, "k r"] = eqx.field(converter=si("1"))
+    noise: Float[Array, "..."] = eqx.field(converter=si("1", above=0.0))
+    inputs: dict[str, Any] = eqx.field(converter=dict, default_factory=dict)
+    solver: str = eqx.field(static=True, default="rk4")
+    substeps: int = eqx.field(static=True, default=1)
+
+    def __check_init__(self):
+        check_values(self)
+        k = dimension(self.system)
+        if self.drive.ndim != 2 or len(self.drive) != k:
+            raise ValueError(
+                f"drive has shape {self.drive.shape}, but the state has {k} directions"
+            )
+        if self.solver not in METHODS:
+            there = ", ".join(METHODS)
+            raise ValueError(f"unknown solver {self.solver!r}; there are {there}")
+
+    def step(self, t: Scalar, y: State, dt: Scalar) -> State:
+        """$f$: the state a sample later."""
+        flat, shape = ravel_pytree((y, jnp.zeros(0, y.v.dtype)))
+        field, h = Field(self.system, self.inputs, {}, shape, False), dt / self.substeps
+
+        def turn(flat: Array, i: Array) -> tuple[Array, None]:
+            return one_step(field, self.solver, t + i * h, flat, h), None
+
+        flat, _ = jax.lax.scan(turn, flat, jnp.arange(self.substeps, dtype=flat.dtype))
+        return shape(flat)[0]
+
+    def output(self, t: Scalar, y: State) -> Float[Array, " m"]:
+        """$h$: what would be measured without noise."""
+        flat, shape = ravel_pytree(y)
+
+        def seen(flat: Array) -> Array:
+            now = self.system.at(t, shape(flat), input_values(self.inputs, t))
+            return jnp.ravel(self.observe(now))
+
+        return needed(seen, flat)(flat)  # markers need no accelerations
+
+
+class Samples(eqx.Module):
+    """Measurements in a row: times, steps to the next, values, and which are there."""
+
+    t: Float[Array, " n"]
+    dt: Float[Array, " n"]  # the last is zero
+    z: Float[Array, "n m"]
+    seen: Bool[Array, "n m"]
+
+
+def samples(model: StateModel, times: Numbers, measured: Any, visible: Any) -> Samples:
+    """Flat and checked; what is not seen is zero."""
+    t, z = jnp.asarray(times, dtype=float), jnp.asarray(measured, dtype=float)
+    z = z.reshape(len(z), -1)
+    m = jax.eval_shape(
+        lambda s: model.output(jnp.zeros(()), s.initial_state()), model.system
+    ).size
+    if z.shape != (len(t), m):
+        raise ValueError(
+            f"{len(t)} times and {m} measured numbers at each, but measurements of "
+            f"shape "
+            f"{jnp.shape(measured)}"
+        )
+    visible = jnp.ones(z.shape, bool) if visible is None else jnp.asarray(visible)
+    seen = visible.reshape(len(t), -1, 1)
+    if seen.shape[1] == 0 or m % seen.shape[1]:
+        raise ValueError(
+            f"visibility of shape {visible.shape} does not fit measurements of shape "
+            f"{jnp.shape(measured)}"
+        )
+    seen = jnp.broadcast_to(seen, (*seen.shape[:2], m // seen.shape[1])).reshape(
+        z.shape
+    )
+    if known(t) and np.any(np.diff(t) <= 0):
+        raise ValueError("times of measurements must increase")
+    if known(z, seen) and not np.all(np.isfinite(z[seen])):
+        first = int(np.argwhere(~np.isfinite(np.where(seen, z, 0.0)))[0, 0])
+        raise ValueError(f"what is measured at {float(t[first]):g} s is not a number")
+    dt = jnp.concatenate([jnp.diff(t), jnp.zeros(1)])
+    return Samples(t, dt, jnp.where(seen, z, 0.0), seen)

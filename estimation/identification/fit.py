@@ -1,0 +1,222 @@
+"""Parameters of a model from measurements, with what is known about them afterwards."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PyTree
+
+from djdyn.optimize.multistart import descend, is_squares, solver_for
+from djdyn.system.parameters import FreeParameter, Positive, get
+from djdyn.typing import Numbers
+
+from .identifiability import Observability, UnobservableError, of_jacobian
+from .losses import Squares
+from .problem import Problem, linear
+from .result import Fit
+from .trial import Trial
+
+
+ROUGH = 1e-2  # tolerance on parts of records: they only show the way
+
+
+def fit(
+    model: PyTree,
+    trials: Trial | Sequence[Trial],
+    free: Sequence[FreeParameter | str] = (),
+    *,
+    priors: Mapping[str, Any] | None = None,
+    loss: Callable[[Array], Array] | None = None,
+    method: Any = "lm",
+    starts: Mapping[str, Numbers] | None = None,
+    grow: Sequence[float] = (),
+    hold_out: float | Trial | Sequence[Trial] = 0.1,
+    go_on: bool = False,
+    limit: float = 1.0,
+    tolerance: float = 1e-6,
+    max_steps: int = 100,
+    save: Path | str | None = None,
+    progress: bool = True,
+) -> Fit:
+    """The unknowns that make a model predict its trials best.
+
+    **Arguments:**
+
+    - `free`: paths, or `FreeParameter`s with a domain, of what all trials share; each
+      trial names its own.
+    - `priors`: by path, `(mean, deviation)`, `Normal` or `LogNormal`.
+    - `loss`: see `losses`; or a function from all residuals to one number, for `bfgs`
+      and `adam`.
+    - `method`: `"lm"`, `"dogleg"` (least squares), `"bfgs"`, `"adam"` (any loss), or a
+      solver of Optimistix.
+    - `starts`: values by path with a leading axis, one start each; all of them descend
+      together, and the best is the answer. See `scatter`.
+    - `grow`: shares of every record, increasing, that are fitted before all of it: what
+      comes early is simpler, and leads to where the rest can be understood.
+    - `hold_out`: the share of every record, at its end, that is not fitted but judged
+      by; or trials to judge by.
+    - `go_on`: even if the data cannot determine all unknowns to within `limit` times
+      their scale (their size, or their prior's deviation).
+    - `save`: a file that keeps the last step. If it is there, the fit goes on from it.
+    """
+    whole = Problem(model, trials, free, dict(priors or {}), loss)
+    problem, judges = _held_out(whole, hold_out)
+    solver = solver_for(method, tolerance)
+    if is_squares(solver):
+        eqx.filter_eval_shape(problem.weighed, jnp.zeros(1))  # refuses a scalar loss
+    x0 = _lanes(problem, starts)
+    J = linear(_fisher(problem), x0[0])[1]
+    gate = of_jacobian(problem, J, limit)
+    if not gate.ok and not go_on:
+        raise UnobservableError(gate)
+    path = None if save is None else Path(save).with_suffix(".npz")
+    squares = is_squares(solver)
+    rough = solver_for(method, max(tolerance, ROUGH))
+    xs, past = x0, []
+    for i, share in enumerate(grow):
+        part = _first(problem, share)
+        J = linear(_fisher(part), xs[0])[1] if squares else None
+        kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
+        xs, _, _, history = descend(part, xs, J, rough, max_steps, kept, progress)
+        past.append(history)
+    J = linear(_fisher(problem), xs[0])[1] if grow else J
+    J = J if squares else None
+    xs, costs, ended, history = descend(
+        problem, xs, J, solver, max_steps, path, progress
+    )
+    history = np.concatenate([*past, history])
+    return _summary(problem, judges, x0, gate, xs, costs, ended, history)
+
+
+def _first(problem: Problem, share: float) -> Problem:
+    """With the records' first part alone."""
+    if not 0 < share <= 1:
+        raise ValueError(f"records grow by shares of 0 to 1, not {share}")
+    some = [t.keep(np.arange(len(t)) < round(share * len(t))) for t in problem.trials]
+    return eqx.tree_at(lambda p: p.trials, problem, tuple(some))
+
+
+def _fisher(problem: Problem) -> Problem:
+    """With squares in place of a loss that has no residuals."""
+    r = eqx.filter_eval_shape(problem.loss, jnp.zeros(1))
+    if r.ndim:
+        return problem
+    plain = Squares()
+    return eqx.tree_at(lambda p: p.loss, problem, plain)
+
+
+def _held_out(problem: Problem, hold_out: Any) -> tuple[Problem, Problem | None]:
+    """What is fitted, and what it is judged by."""
+    at = lambda p: p.trials
+    if not isinstance(hold_out, float | int):
+        others = (hold_out,) if isinstance(hold_out, Trial) else tuple(hold_out)
+        return problem, (eqx.tree_at(at, problem, others) if others else None)
+    if not 0 <= hold_out < 1:
+        raise ValueError(f"a share of 0 to 1 is held out, not {hold_out}")
+    if hold_out == 0:
+        return problem, None
+    used = [np.arange(len(t)) < round((1 - hold_out) * len(t)) for t in problem.trials]
+    parts = [
+        tuple(t.keep(rows) for t, rows in zip(problem.trials, pick, strict=True))
+        for pick in (used, [~rows for rows in used])
+    ]
+    return eqx.tree_at(at, problem, parts[0]), eqx.tree_at(at, problem, parts[1])
+
+
+def _lanes(problem: Problem, starts: Mapping[str, Numbers] | None) -> Array:
+    """Unconstrained starts, one a row."""
+    if not starts:
+        return problem.x[None]
+    free = {f.path: f for f in problem.free}
+    values = {path: jnp.asarray(x, float) for path, x in starts.items()}
+    for path in values:
+        if path not in free:
+            raise ValueError(f"starts for {path!r}, which is not free in all trials")
+    sizes = {path: len(x) for path, x in values.items()}
+    if len({*sizes.values()}) != 1:
+        raise ValueError(f"starts need one number of them, got {sizes}")
+    shared, own = problem.split(problem.x)
+    theta = {p: jax.vmap(free[p].transform.outside)(x) for p, x in values.items()}
+    for path, x in theta.items():
+        if not np.all(np.isfinite(x)):
+            raise ValueError(f"a start of {path!r} is outside its domain")
+    row = lambda one: ravel_pytree(({**shared, **one}, own))[0]
+    return jax.vmap(row)(theta)
+
+
+def scatter(
+    model: PyTree,
+    free: Sequence[FreeParameter | str],
+    count: int,
+    *,
+    decades: float = 1.0,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
+    """Starts about the model's own values, for `fit(starts=...)`.
+
+    Positive numbers are spread evenly in their logarithm over so many decades, others
+    evenly over as many times their size.
+    """
+    rng, found = np.random.default_rng(seed), {}
+    for f in free:
+        f = FreeParameter(f) if isinstance(f, str) else f
+        value = np.asarray(get(model, f.path))
+        u = decades * rng.uniform(-0.5, 0.5, (count, *value.shape))
+        positive = isinstance(f.transform, Positive)
+        found[f.path] = value * 10.0**u if positive else value * (1 + u)
+    return found
+
+
+def _summary(
+    problem: Problem,
+    judges: Problem | None,
+    x0: Float[Array, "starts k"],
+    gate: Observability,
+    xs: Float[Array, "starts k"],
+    costs: Float[Array, " starts"],
+    converged: np.ndarray,
+    history: np.ndarray,
+) -> Fit:
+    best = int(jnp.argmin(costs))
+    x = xs[best]
+    _, J = linear(_fisher(problem), x)
+    model, placed = problem.placed(x)
+    return Fit(
+        problem=problem,
+        x=x,
+        J=J,
+        model=model,
+        starts=tuple(start for _, start in placed),
+        cost=float(costs[best]),
+        converged=bool(converged[best]),
+        history=history,
+        all_x0=np.asarray(x0),
+        all_x=np.asarray(xs),
+        costs=np.asarray(costs),
+        before=gate,
+        after=of_jacobian(problem, J, gate.limit),
+        held_out=None if judges is None else rms(judges, _judged(problem, judges, x)),
+    )
+
+
+def _judged(problem: Problem, judges: Problem, x: Array) -> Array:
+    """Shared unknowns found, with what the judging trials have of their own."""
+    if len(judges.x) == len(x) and judges.names == problem.names:
+        return x
+    return ravel_pytree((problem.split(x)[0], judges.split(judges.x)[1]))[0]
+
+
+@eqx.filter_jit
+def _data(problem: Problem, x: Array) -> Array:
+    return problem.data_residuals(x)[0]
+
+
+def rms(problem: Problem, x: Float[Array, " k"]) -> float:
+    """Root mean square error of prediction, in standard deviations of the noise."""
+    r, count = _data(problem, x), sum(int(t.present.sum()) for t in problem.trials)
+    return float(jnp.sqrt(r @ r / max(count, 1)))

@@ -1,0 +1,158 @@
+"""What a fit found, and how surely."""
+
+import dataclasses
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from djdyn.optimize.multistart import entries
+from djdyn.system.parameters import Bounded, Positive, Unbounded, parameters
+
+from .identifiability import Observability
+from .problem import Problem, shown
+
+
+ELEMENTWISE = (Unbounded, Positive, Bounded)
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Prints as a table of parameters with their 95 % intervals.
+
+    `x` are the unknowns unconstrained, in the order of `problem.names`, `J` the
+    Jacobian of the residuals there; `history` has the costs of every start (columns)
+    after every step. `held_out` is the root mean square error on data not fitted, in
+    standard deviations of the noise.
+    """
+
+    problem: Problem
+    x: Float[Array, " k"]
+    J: Float[Array, "n k"]
+    model: PyTree
+    starts: tuple[PyTree, ...]
+    cost: float
+    converged: bool
+    history: Float[np.ndarray, "steps starts"]
+    all_x0: Float[np.ndarray, "starts k"]
+    all_x: Float[np.ndarray, "starts k"]
+    costs: Float[np.ndarray, " starts"]
+    before: Observability
+    after: Observability
+    held_out: float | None
+
+    @property
+    def x0(self) -> Float[Array, " k"]:
+        """Where the best descent started."""
+        return jnp.asarray(self.all_x0[int(np.argmin(self.costs))])
+
+    # Estimates ------------------------------------------------------------------------
+
+    @functools.cached_property
+    def values(self) -> dict[str, np.ndarray]:
+        """Parameters by path, those of a trial as `trial/path`."""
+        return {k: np.asarray(v) for k, v in shown(self.problem, self.x)[0].items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One for every number of `values`, and row of `covariance`."""
+        return entries(self.values)
+
+    @functools.cached_property
+    def covariance_x(self) -> Float[np.ndarray, "k k"]:
+        """Of the unconstrained unknowns: the inverse of Fisher's information."""
+        scale = np.asarray(self.problem.scale)
+        least = np.finfo(float).eps * self.after.singular.max()
+        half = self.after.directions / np.maximum(self.after.singular, least)[:, None]
+        return (half.T @ half) * np.outer(scale, scale)
+
+    @functools.cached_property
+    def covariance(self) -> Float[np.ndarray, "m m"]:
+        """Of the parameters, to first order."""
+        D = np.asarray(shown(self.problem, self.x)[1])
+        return D @ self.covariance_x @ D.T
+
+    @property
+    def correlation(self) -> Float[np.ndarray, "m m"]:
+        deviation = np.sqrt(np.diag(self.covariance))
+        safe = np.where(deviation > 0, deviation, 1.0)
+        return self.covariance / np.outer(safe, safe)
+
+    @property
+    def deviations(self) -> dict[str, np.ndarray]:
+        """Standard errors by path, shaped like `values`."""
+        sizes = [v.size for v in self.values.values()]
+        each = np.split(np.sqrt(np.diag(self.covariance)), np.cumsum(sizes)[:-1])
+        pairs = zip(self.values.items(), each, strict=True)
+        return {k: sd.reshape(v.shape) for (k, v), sd in pairs}
+
+    def intervals(self, z: float = 1.96) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Ends of the intervals of `z` standard errors, inside of the domains."""
+        found, at = {}, 0
+        for name, f, like in self.problem._listed():
+            one = slice(at, at + like.size)
+            at += like.size
+            if isinstance(f.transform, ELEMENTWISE):
+                half = z * np.sqrt(np.diag(self.covariance_x)[one])
+                ends = [self.x[one] + s * half for s in (-1, 1)]
+                inside = [f.transform.inside(e.reshape(like.shape)) for e in ends]
+                found[name] = tuple(np.asarray(e) for e in inside)
+        for name, value in self.values.items():
+            half = z * self.deviations[name]
+            found.setdefault(name, (value - half, value + half))
+        return {name: found[name] for name in self.values}
+
+    # Judgement ------------------------------------------------------------------------
+
+    @property
+    def evaluations(self) -> int:
+        """Predictions with a Jacobian: a step of a start each, and before and after."""
+        return len(self.history) * len(self.costs) + 2
+
+    @property
+    def measured(self) -> int:
+        """Numbers that were fitted."""
+        return int(sum(t.present.sum() for t in self.problem.trials))
+
+    @property
+    def chi2(self) -> float:
+        """Squares over degrees of freedom; one, if noise is all that is left."""
+        return 2 * self.cost / max(self.measured - len(self.x), 1)
+
+    def __str__(self) -> str:
+        low_high = self.intervals()
+        first = {k: np.asarray(v) for k, v in shown(self.problem, self.x0)[0].items()}
+        units = _units(self.problem)
+        rows = [("parameter", "start", "found", "± (1 sd)", "95 % interval", "unit")]
+        for name, value in self.values.items():
+            bare = name.split("/", 1)[-1]
+            columns = (first[name], value, self.deviations[name], *low_high[name])
+            labels = entries({name: value})
+            for label, *numbers in zip(labels, *map(np.ravel, columns), strict=True):
+                a, b, sd, low, high = numbers
+                between = f"{low:.5g} to {high:.5g}"
+                row = (label, f"{a:.5g}", f"{b:.6g}", f"{sd:.2g}", between)
+                rows.append((*row, units.get(bare, "")))
+        wide = [max(len(row[i]) for row in rows) for i in range(6)]
+        lines = ["  ".join(f"{c:<{w}}" for c, w in zip(r, wide, strict=True)).rstrip()
+                 for r in rows]  # fmt: skip
+        return "\n".join([*lines, *self._verdict()])
+
+    def _verdict(self) -> list[str]:
+        said = f"{'converged' if self.converged else 'not converged'} after "
+        said += f"{len(self.history)} steps, chi2 {self.chi2:.3g} over "
+        said += f"{self.measured} numbers"
+        if len(self.costs) > 1:
+            near = int(np.sum(self.costs < self.cost * 1.01 + 1e-9))
+            said += f"; {near} of {len(self.costs)} starts ended there"
+        lines = [said, self.after.verdict()]
+        if self.held_out is not None:
+            lines.append(
+                f"error on data not fitted: {self.held_out:.3g} standard deviations"
+            )
+        return lines
+
+
+def _units(problem: Problem) -> dict[str, str]:
+    return parameters(problem.model).units

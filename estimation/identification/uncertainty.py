@@ -1,0 +1,186 @@
+"""Beyond Fisher's covariance: profiles, bands, and what would make it smaller."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from djdyn.system.parameters import get, put
+from djdyn.typing import Scalar
+
+from .problem import Flat, Problem
+from .result import Fit
+
+
+RISE = 1.92  # of the cost at the ends of a 95 % interval: half of chi2's quantile
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """The least cost for given values of one unknown, all others fitted again."""
+
+    name: str
+    values: Float[np.ndarray, " m"]
+    costs: Float[np.ndarray, " m"]
+    least: float
+
+    def interval(self, rise: float = RISE) -> tuple[float, float]:
+        """Where the cost has risen so much; an end not reached is infinite."""
+        best = int(np.argmin(self.costs))
+        ends = []
+        for side in (slice(best, None, -1), slice(best, None)):
+            x, up = self.values[side], self.costs[side] - self.least
+            beyond = np.flatnonzero(up >= rise)
+            if not len(beyond):
+                ends.append(np.inf * np.sign(x[-1] - x[0] or 1.0))
+                continue
+            j = int(beyond[0])  # the root of the rise is straight, for a parabola
+            a, b = np.sqrt(np.maximum(up[[j - 1, j]], 0.0))
+            share = (np.sqrt(rise) - a) / (b - a)
+            ends.append(float(x[j - 1] + share * (x[j] - x[j - 1])))
+        return ends[0], ends[1]
+
+
+def profile(
+    fit: Fit, name: str, *, span: float = 3.0, points: int = 13, steps: int = 8
+) -> Profile:
+    """Of one unknown, over `span` standard errors to both sides, all points at once.
+
+    Others start where Fisher's covariance puts them and take some steps of Gauss and
+    Newton, each halved while it does not help.
+    """
+    names = fit.problem.names
+    if name not in names:
+        raise ValueError(f"no unknown {name!r}; there are {', '.join(names)}")
+    i, C = names.index(name), jnp.asarray(fit.covariance_x)
+    away = jnp.linspace(-span, span, points) * jnp.sqrt(C[i, i])
+    starts = fit.x[None] + away[:, None] * (C[:, i] / C[i, i])[None]
+    costs, xs = _descend_others(fit.problem, starts, i, steps)
+    at = fit.names.index(name) if name in fit.names else None
+    values = xs[:, i] if at is None else jax.vmap(fit.problem.flat_values)(xs)[:, at]
+    return Profile(name, np.asarray(values), np.asarray(costs), fit.cost)
+
+
+@eqx.filter_jit
+def _descend_others(
+    problem: Problem, starts: Float[Array, "m k"], i: int, steps: int
+) -> tuple[Array, Array]:
+    others = np.delete(np.arange(starts.shape[1]), i)
+
+    def one(x: Flat) -> tuple[Scalar, Flat]:
+        def turn(carry: tuple, _: None) -> tuple[tuple, None]:
+            best, cost, step = carry
+            x = best + step
+            r, J = problem.linear(x)
+            now, newton = r @ r / 2, jnp.linalg.lstsq(J[:, others], r)[0]
+            better = now < cost
+            step = jnp.where(
+                better, jnp.zeros_like(x).at[others].set(-newton), step / 2
+            )
+            return (jnp.where(better, x, best), jnp.minimum(now, cost), step), None
+
+        start = (x, jnp.array(jnp.inf), jnp.zeros_like(x))
+        (best, cost, _), _ = jax.lax.scan(turn, start, length=steps)
+        return cost, best
+
+    return jax.vmap(one)(starts)
+
+
+@eqx.filter_jit
+def refit(
+    problem: Problem,
+    x: Flat,
+    J: Float[Array, "n k"],
+    noise: Float[Array, "draws n"],
+    steps: int = 4,
+) -> tuple[Float[Array, "draws k"], Float[Array, "draws k"]]:
+    """Unknowns that fit data with other noise, in one batch, and the last step taken.
+
+    For the coverage of intervals. `noise` is in standard deviations, one for each
+    residual, those of priors too. Steps are those of Gauss and Newton from `x`, all
+    with the Jacobian `J`.
+    """
+    scale = problem.scale
+    scaled = J * scale[None]
+    gain = scale[:, None] * jnp.linalg.solve(scaled.T @ scaled, scaled.T)
+
+    def one(noise: Array) -> tuple[Array, Array]:
+        def turn(x: Array, _: None) -> tuple[Array, Array]:
+            step = gain @ (problem.residuals(x) - noise)
+            return x - step, step
+
+        found, taken = jax.lax.scan(turn, x, length=steps)
+        return found, taken[-1]
+
+    return jax.vmap(one)(noise)
+
+
+def bands(fit: Fit) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Of each trial, predicted values and the standard errors that the unknowns leave.
+
+    Noise of the measurement comes on top.
+    """
+    values, slopes = _predictions(fit.problem, fit.x)
+    C = fit.covariance_x
+    found = {}
+    for trial, v, D in zip(fit.problem.trials, values, slopes, strict=True):
+        variance = np.einsum("nci,ij,ncj->nc", D, C, D)
+        found[trial.name] = np.asarray(v), np.sqrt(np.maximum(variance, 0.0))
+    return found
+
+
+@eqx.filter_jit
+def _predictions(problem: Problem, x: Flat) -> tuple[list[Array], list[Array]]:
+    def all_of_them(x: Flat) -> list[Array]:
+        _, placed = problem.placed(x)
+        pairs = zip(problem.trials, placed, strict=True)
+        return [t.predicted(*both, "forward")[0] for t, both in pairs]
+
+    return all_of_them(x), jax.jacfwd(all_of_them)(x)
+
+
+def design(
+    problem: Problem, name: str, over: Sequence[str]
+) -> tuple[float, dict[str, np.ndarray]]:
+    """Logarithm of an unknown's expected variance, and its slope over design numbers.
+
+    `over` are paths of the model (where a marker sits, how an input moves) or, as
+    `predict.path`, of a module that predicts. A slope of -2 for each metre says: each
+    centimetre makes the variance 2 % smaller.
+    """
+    if name not in problem.names:
+        raise ValueError(f"no unknown {name!r}; there are {', '.join(problem.names)}")
+    i = problem.names.index(name)
+    start = {path: get(*_owner(problem, path)) for path in over}
+    value, slope = _variance(problem, start, i)
+    return float(value), {k: np.asarray(v) for k, v in slope.items()}
+
+
+def _owner(problem: Problem, path: str) -> tuple[Any, str]:
+    if path.startswith("predict."):
+        return {"predict": problem.trials[0].predict}, path
+    return problem.model, path
+
+
+@eqx.filter_jit
+def _variance(problem: Problem, start: dict[str, Array], i: int) -> tuple:
+    def log_variance(design: dict[str, Array]) -> tuple[Scalar, Scalar]:
+        ours = {k: v for k, v in design.items() if k.startswith("predict.")}
+        theirs = {k: v for k, v in design.items() if k not in ours}
+        predict = lambda t: put({"predict": t.predict}, ours)["predict"]
+        here = eqx.tree_at(lambda p: p.model, problem, put(problem.model, theirs))
+        if ours:
+            at = lambda p: [t.predict for t in p.trials]
+            here = eqx.tree_at(at, here, [predict(t) for t in problem.trials])
+        scaled = here.linear(here.x)[1] * problem.scale[None]
+        inverse = jnp.linalg.inv(scaled.T @ scaled)
+        value = jnp.log(inverse[i, i] * problem.scale[i] ** 2)
+        return value, value
+
+    slope, value = jax.jacfwd(log_variance, has_aux=True)(start)
+    return value, slope

@@ -1,0 +1,134 @@
+"""Bounce identification: contact stiffness and dissipation from a bouncing sphere.
+
+A sphere of 0.2 kg and 20 mm falls 0.1 m; one marker at 303 Hz with 0.1 mm of noise.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+import djdyn
+from djdyn import FreeParameter, Positive
+from djdyn.contact import Contact, HalfSpace, HuntCrossley, Sphere, dissipation
+from estimation import Fit, Trial, fit, scatter
+from estimation.identification.diagnostics import residuals
+
+from ...harness.study import Study
+from ..contact.model import G, over
+
+
+TITLE = "Bounce identification: stiffness and dissipation from a marker"
+STAGES = 2
+MASS, RADIUS, DROP = 0.2, 0.02, 0.1  # kg, m, m
+STIFFNESS, RESTITUTION = 2e6, 0.7  # N/m^1.5, 1
+RATE, SPAN, FINER = 303, 0.5, 16  # 1/s, s, steps a sample
+NOISE = 1e-4  # m
+GROW = (0.4, 0.7)  # of the record: the first touch and rebound, then another
+FREE = [
+    FreeParameter("touch.normal.stiffness", Positive()),
+    FreeParameter("touch.normal.dissipation", Positive()),
+]
+TIMES = np.arange(1, round(RATE * SPAN) + 1) / RATE  # s
+
+
+def build() -> djdyn.System:
+    D = dissipation(RESTITUTION, np.sqrt(2 * G * DROP))
+    law = HuntCrossley(STIFFNESS, D)
+    part = Contact("b", Sphere(RADIUS), "bed", HalfSpace(), law)
+    return over(part, MASS, 0.4 * MASS * RADIUS**2, joint=djdyn.Prismatic((0, 0, 1)))
+
+
+def height(system: djdyn.System, times: np.ndarray) -> Array:
+    """Of the centre, m."""
+    y0 = system.initial_state(q=[RADIUS + DROP])
+    run = djdyn.rollout(
+        system, times[-1], jax.tree.map(lambda x: x[None], y0), saveat=times,
+        solver="rk4", dt=1 / (RATE * FINER),
+    )  # fmt: skip
+    return run.y.q[0]
+
+
+def record(system: djdyn.System, seed: int = 0) -> np.ndarray:
+    """By adaptive steps, not those of the fit; with noise."""
+    y0 = system.initial_state(q=[RADIUS + DROP])
+    run = djdyn.simulate(system, TIMES[-1], y0, saveat=TIMES, rtol=1e-11, atol=1e-13)
+    grains = NOISE * np.random.default_rng(seed).standard_normal((len(TIMES), 1))
+    return np.asarray(run.y.q) + grains
+
+
+def identify(system: djdyn.System, values: np.ndarray, starts: int) -> Fit:
+    """From starts spread over two decades, all at once."""
+    trial = Trial(TIMES, values, height, sigma=NOISE, labels=("height",), name="drop")
+    spread = scatter(system, FREE, starts, decades=2.0)
+    return fit(system, trial, FREE, starts=spread, grow=GROW, hold_out=0.0, go_on=True)
+
+
+def recovered(found: Fit, truth: djdyn.System) -> np.ndarray:
+    """Starts that ended within three standard errors of the truth."""
+    deviation = np.sqrt(np.diag(found.covariance_x))
+    names = found.problem.names
+    true = np.array([np.log(float(djdyn.get(truth, name))) for name in names])
+    return np.all(np.abs(found.all_x - true) < 3 * deviation, axis=1)
+
+
+def run(study: Study) -> None:
+    study.report.text(
+        "A bounce speaks of stiffness only by how long it lasts, which a few samples "
+        "see. A descent that starts far away may end at nonsense; many, started "
+        "together over two decades of both numbers, tell which end is the right one."
+    )
+    system = study.customise(build())
+    starts = 32 if study.quick else 100
+    with study.stage("record"):
+        values = record(system)
+    with study.stage(f"{starts} starts in one fit"):
+        found = identify(system, values, starts)
+    good = recovered(found, system)
+    study.metric(
+        "bounce_id.recovered", 100 * good.mean(), 100.0, 5.0, unit="%",
+        note=f"of {starts} starts over two decades, within 3 standard errors",
+    )  # fmt: skip
+    units = djdyn.parameters(system).units
+    for name, value in found.values.items():
+        true, deviation = float(djdyn.get(system, name)), float(found.deviations[name])
+        study.metric(
+            f"bounce_id.{name.rsplit('.', 1)[-1]}", value, true, 3 * deviation,
+            unit=units[name], note=f"± {deviation:.2g}, one standard error",
+        )  # fmt: skip
+    study.metric("bounce_id.chi2", found.chi2, 1.0, 0.3, note="squares over freedoms")
+    p = residuals(found)[0].p_white[0]
+    study.metric("bounce_id.p_white", p, note="above 0.01 if residuals are noise")
+    study.metric("bounce_id.steps", len(found.history), note="of all starts together")
+    began, ended = np.exp(found.all_x0), np.exp(found.all_x)
+    i, j = (found.problem.names.index(f.path) for f in FREE)
+    order = np.argsort(began[:, i])
+    study.report.plot(
+        "Where starts ended: stiffness over the true one",
+        ("start over true, decades", "", np.log10(began[order, i] / STIFFNESS)),
+        ("end over true, decades", ""),
+        {"ends": np.log10(ended[order, i] / STIFFNESS)},
+        {"starts": np.log10(began[order, i] / STIFFNESS)},
+    )
+    if not good.all():
+        study.report.table(
+            "Starts that ended elsewhere",
+            ("stiffness", "dissipation", "ended at", "", "cost over least"),
+            [
+                (began[n, i], began[n, j], ended[n, i], ended[n, j],
+                 found.costs[n] / found.cost)
+                for n in np.flatnonzero(~good)
+            ],
+        )  # fmt: skip
+    fitted = predicted(found)
+    study.report.plot(
+        "The marker (synthetic), and the model found",
+        ("time", "s", TIMES),
+        ("height", "mm"),
+        {"model": 1e3 * fitted},
+        {"record": 1e3 * values[:, 0]},
+    )
+
+
+def predicted(found: Fit) -> np.ndarray:
+    return np.asarray(jnp.ravel(jax.jit(lambda m: height(m, TIMES))(found.model)))

@@ -1,0 +1,81 @@
+"""Where the energy and the oil of a lifted boom go."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.integrate
+
+import djdyn
+from djdyn.hydraulics import Circuit, Stribeck
+from djdyn.system.system import Instant
+
+from ...harness.study import Study
+from .lift import adaptive
+from .model import boom
+
+
+def rates(now: Instant) -> dict[str, Any]:
+    """Powers and the flow of oil, and what is stored of both."""
+    circuit, state = now.system.parts["oil"], now.y.parts["oil"]
+    assert isinstance(circuit, Circuit)
+    given = state, now.world, now.signals
+    return {
+        "supply, less tank": circuit.power_in(jnp.zeros(()), *given),
+        "work on the boom": now.signals["oil.lift.force"] * now.signals["oil.lift.v"],
+        "poured in": circuit.oil_in(*given),
+        "compression": circuit.energy(state, now.world),
+        "oil": circuit.oil_mass(state, now.world),
+        **{f"heat, {k}": x for k, x in circuit.losses(*given).items()},
+    }
+
+
+def machine() -> djdyn.System:
+    """V15 with oil that conserves its mass, air in it, a leak, and friction."""
+    friction = Stribeck(viscous=2e3, coulomb=300.0)
+    return boom("mass", 1.4e9, 0.002, 2e-12, friction=friction)
+
+
+def run_books(study: Study) -> None:
+    run = adaptive(study.customise(machine()), saveat=5001, ledger=True)
+    t, found = np.asarray(run.t), run.map(rates)
+    found = {k: np.asarray(x) for k, x in found.items()}
+    stock = {k: (x := found.pop(k)) - x[0] for k in ("compression", "oil")}
+    total = {
+        k: scipy.integrate.cumulative_simpson(x, x=t, initial=0.0)
+        for k, x in found.items()
+    }
+    poured, supplied = total.pop("poured in"), total.pop("supply, less tank")
+    spent = stock["compression"] + sum(total.values())
+    drawn = np.abs(supplied).max()
+    residual = np.abs(djdyn.audit(run.system, run)).max()
+    least = min(np.min(x) for k, x in found.items() if k.startswith("heat"))
+    for name, value, within, unit, note in (
+        ("ledger", residual / drawn, 1e-5, "", "energy of the whole machine, of what "
+         f"the supply gave, {drawn / 1e3:.1f} kJ"),
+        ("oil_energy", np.abs(supplied - spent).max() / drawn, 1e-5, "",
+         "supply less work, heat and compression, of the oil alone"),
+        ("oil_mass", np.abs(poured - stock["oil"]).max() / np.abs(poured).max(), 1e-6,
+         "", f"oil poured in less oil there, of {np.abs(poured).max():.3f} kg"),
+        ("least_loss", min(least, 0.0), 1e-6, "W", "no component gains by its losses"),
+    ):  # fmt: skip
+        metric = f"hydraulic_boom.books.{name}"
+        study.metric(metric, value, 0.0, within, unit=unit, note=note)
+    rows = [("supply, less tank", supplied[-1])]
+    rows += [(k, x[-1]) for k, x in total.items()]
+    rows += [("compression", stock["compression"][-1])]
+    study.report.table("Energy of the lifted boom, over 5 s", ("where", "J"), rows)
+    study.report.plot(
+        "Energy of the lifted boom",
+        ("time", "s", t),
+        ("energy", "kJ"),
+        {k: x / 1e3 for k, x in {**total, "compression": stock["compression"]}.items()},
+        {"supply, less tank": supplied / 1e3},
+    )
+    study.report.plot(
+        "Oil in the lifted boom's circuit",
+        ("time", "s", t),
+        ("oil", "g"),
+        {"gained": 1e3 * stock["oil"]},
+        {"poured in": 1e3 * poured},
+    )

@@ -1,0 +1,98 @@
+"""Oil, valve, leak and friction of a boom identified from a noisy record."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.stats
+
+from estimation import Fit, Problem, linear, refit, residuals
+
+from ...harness.study import Study
+from .energy_balance import machine
+from .record import FREE, NOISE, TIMES, identify, problem, record
+
+
+SEED, RUNS = 20160101, 32
+STEM = "hydraulic_boom.identified"
+
+
+def run_fit(study: Study) -> None:
+    """A record with noise; what it says about five numbers, and how surely."""
+    system = machine()
+    clean, noise = record(system), np.array([*NOISE.values()])
+    grains = noise * np.random.default_rng(SEED).standard_normal(clean.shape)
+    found, truth = identify(system, clean + grains), problem(system, clean)
+    error = np.sqrt(np.diag(found.covariance_x))
+    log = np.asarray(found.x - truth.x)
+    study.metric(
+        f"{STEM}.max_z",
+        np.abs(log / error).max(),
+        0.0,
+        2.0,
+        note="true values, in standard errors from those found: farthest of five; "
+        f"{found.evaluations} simulations with a Jacobian",
+    )
+    rows = []
+    for path, x, s in zip(found.names, log, error, strict=True):
+        name, unit, true, off = FREE[path]
+        value, first, deviation = true * np.exp(x), true * off, true * s
+        note = f"± {deviation:.3g}, from a start of {first:.3g}"
+        study.metric(f"{STEM}.{name}", value, true, 2 * deviation, unit=unit, note=note)
+        rows.append((name, unit, true, first, value, deviation, x / s))
+    study.report.table(
+        "Identified from pressures (0.2 bar of noise) and stroke (0.1 mm), 5 s at 100 "
+        "samples a second",
+        ("number", "unit", "true", "start", "found", "standard error", "z"),
+        rows,
+    )
+    run_slopes(study, truth)
+    note = "squares over freedoms; one, if noise is all that is left"
+    study.metric(f"{STEM}.chi2", found.chi2, 1.0, 0.15, note=note)
+    before = np.asarray(linear(found.problem, found.x0)[0]).reshape(-1, 3)
+    after = residuals(found)[0].values
+    for i, (name, unit) in enumerate(
+        {"piston": "bar", "rod": "bar", "stroke": "mm"}.items()
+    ):
+        scale = NOISE[name] * (1e3 if unit == "mm" else 1.0)
+        study.report.plot(
+            f"Identification, model less record: {name}",
+            ("time", "s", TIMES),
+            ("residual", unit),
+            {"at the start": scale * before[:, i], "found": scale * after[:, i]},
+        )
+    run_coverage(study, found, truth)
+
+
+def run_slopes(study: Study, truth: Problem) -> None:
+    """Along one direction through all five."""
+    d, h = jnp.cos(jnp.arange(1.0, 6.0)), 1e-5
+    call = jax.jit(lambda x: truth.residuals(x))
+    slope = (call(truth.x + h * d) - call(truth.x - h * d)) / (2 * h)
+    off = jnp.abs(slope - linear(truth, truth.x)[1] @ d).max() / jnp.abs(slope).max()
+    note = "forward mode beside differences"
+    study.metric(f"{STEM}.jacobian_error", off, 0.0, 1e-5, note=note)
+
+
+def run_coverage(study: Study, found: Fit, truth: Problem) -> None:
+    """The same with other noise: do two standard errors hold the truth as they say?"""
+    noise = np.random.default_rng(SEED + 1).standard_normal((RUNS + 1, len(found.J)))
+    noise[0] = 0.0
+    x, _ = refit(truth, found.x, found.J, jnp.asarray(noise))
+    z = np.asarray(x - truth.x[None]) / np.sqrt(np.diag(found.covariance_x))
+    bias, z = z[0], z[1:]
+    for name, value, reference, within, note in (
+        ("bias_z", np.abs(bias).max(), 0.0, 0.2, "without noise: what the fit's steps "
+         "of 2.5 ms do beside adaptive ones"),
+        ("coverage", np.mean(np.abs(z) < 2), 0.954, 0.05,
+         f"of {z.size} numbers from {RUNS} other records, within two standard errors"),
+        ("rms_z", np.sqrt(np.mean(z**2)), 1.0, 0.2,
+         f"root mean square of z over {RUNS} other records"),
+    ):  # fmt: skip
+        study.metric(f"{STEM}.{name}", value, reference, within, note=note)
+    study.report.plot(
+        f"Identification from {RUNS} records: found less true",
+        ("share of records", "%", 100 * (np.arange(RUNS) + 0.5) / RUNS),
+        ("z", "standard errors"),
+        {FREE[path][0]: np.sort(z[:, i]) for i, path in enumerate(found.names)},
+        {"normal": scipy.stats.norm.ppf((np.arange(RUNS) + 0.5) / RUNS)},
+    )

@@ -1,0 +1,61 @@
+"""A noisy record of a lifted boom, and fits to it."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+import djdyn
+from djdyn import FreeParameter, Positive
+from estimation import Fit, Problem, Trial, fit
+
+from .lift import SPAN, adaptive
+
+
+FREE = {  # by path: name, unit, true value as told, start over it
+    "oil.oil.bulk_modulus": ("bulk_modulus", "Pa", 1.4e9, 0.7),
+    "oil.valve.gain": ("discharge", "1", 0.6, 1.3),
+    "oil.leak.conductance": ("leakage", "m3/(s Pa)", 2e-12, 3.0),
+    "oil.lift.friction.viscous": ("viscous", "N s/m", 2e3, 0.4),
+    "oil.lift.friction.coulomb": ("coulomb", "N", 300.0, 2.5),
+}
+POSITIVE = [FreeParameter(path, Positive()) for path in FREE]
+NOISE = {"piston": 0.2, "rod": 0.2, "stroke": 1e-4}  # bar, bar, m; one deviation
+PERIOD, EVERY = 2.5e-3, 4  # s, of the steps; samples are taken at each fourth
+TIMES = np.linspace(0.0, SPAN, round(SPAN / (PERIOD * EVERY)) + 1)  # s
+
+
+def measured(run: djdyn.Trajectory) -> Float[Array, "samples 3"]:
+    """Both pressures (bar) and the stroke (m)."""
+    oil, q = run.y.parts["oil"], run.y.q[:, 0]
+    reach = jnp.sqrt(1 + 1.09 - 2 * (0.3 * jnp.cos(q) - jnp.sin(q)))
+    return jnp.stack([oil["A.bar"], oil["B.bar"], reach - 0.95], 1)
+
+
+def predicted(
+    system: djdyn.System, times: np.ndarray, adjoint: str
+) -> Float[Array, "samples 3"]:
+    del times
+    how: dict[str, Any] = {"solver": "rodas4", "dt": PERIOD, "adjoint": adjoint}
+    return measured(djdyn.simulate(system, SPAN, control_period=PERIOD, **how))[::EVERY]
+
+
+def record(system: djdyn.System) -> Float[np.ndarray, "samples 3"]:
+    """Without noise, by adaptive steps, not those of the fit."""
+    run = adaptive(system, saveat=len(TIMES), rtol=1e-9, atol=1e-9)
+    return np.asarray(measured(run))
+
+
+def problem(system: djdyn.System, values: np.ndarray) -> Problem:
+    trial = Trial(
+        TIMES, values, predicted, sigma=[*NOISE.values()], labels=(*NOISE,), name="lift"
+    )  # fmt: skip
+    return Problem(system, trial, POSITIVE)
+
+
+def identify(system: djdyn.System, values: np.ndarray) -> Fit:
+    """From starts that are off."""
+    off = {path: x[3] * djdyn.get(system, path) for path, x in FREE.items()}
+    given = problem(djdyn.put(system, off), values)
+    return fit(given.model, given.trials, POSITIVE, hold_out=0.0)

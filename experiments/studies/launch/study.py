@@ -1,0 +1,217 @@
+"""Launch: crane, line, winch and payload together, on a ship that moves.
+
+The coupled cases V22, V23, V26, V27 and V31 of Roy, Steinke and Nicoll, *Ship
+Mechanical Systems API: Final Report* (2014), chapter 4; then a payload lowered by 10 m
+from a deck that heaves, rolls and pitches, with heave compensation and without.
+"""
+
+import numpy as np
+
+import djdyn
+from djdyn.view import Scene
+
+from ...harness.study import Study
+from .landing import run_landing
+from .model import DENSITY, GRAVITY, LIGHT, SPAN, arm, circling, cone, drift, ship
+from .runs import simulate
+
+
+TITLE = "Launch: crane, line, winch and payload"
+STAGES = 4
+LOWERED = 10.0  # m
+
+
+def build() -> djdyn.System:
+    """The crane that lowers a payload from a moving deck, heave compensated."""
+    inertia = (50.0, 50.0, 20.0)
+    return ship(
+        motion=1.0,
+        mass=300.0,
+        inertia=inertia,
+        density=DENSITY,
+        length=8.0,
+        lower=LOWERED,
+        compensation=1.0,
+    )
+
+
+def run_static(study: Study) -> None:
+    """V22: a payload hangs still."""
+    system, span = arm(0.0, 0.0, DENSITY), 5.0 if study.quick else 30.0
+    y0 = djdyn.equilibrium(system)
+    _, seen = simulate(study, "static", system, y0, 981.0, span)
+    stretch = (5 * 20 + DENSITY * 200) * GRAVITY / 8e5
+    study.metric(
+        "launch.static.position_error",
+        np.max(np.abs(seen["p"][:, 2] - [0.0, 0.0, -21.0 - stretch])),
+        0.0,
+        1e-6,
+        unit="m",
+        note=f"at any time in {span:g} s, from 21 m and the stretch by all weights",
+    )
+    study.metric("launch.static.height", seen["p"][-1, 2, 2], -21.0016, 1e-5, unit="m")
+
+
+def run_centripetal(study: Study) -> None:
+    """V23: the payload is swung around at two rates."""
+    pulls, span = {}, 12.0 if study.quick else SPAN
+    for name, rate in (("centripetal", 0.35), ("slow_centripetal", 0.014712)):
+        system = arm(100.0, rate, LIGHT)
+        y0 = circling(system, 100.0, rate)
+        moved = 5 * (100 * rate) ** 2 / 2
+        run, seen = simulate(study, name, system, y0, moved, span)
+        t, p, pull = np.asarray(run.t), seen["p"][:, 2], seen["pull"]
+        late = t >= span - 10
+        radius = np.hypot(p[:, 0], p[:, 1])
+        inwards = -np.sum(p[:, :2] * pull[:, :2], 1) / radius
+        found, wanted = inwards[late].mean(), 5 * radius[late].mean() * rate**2
+        study.metric(
+            f"launch.{name}.force_error",
+            found / wanted - 1,
+            0.0,
+            2e-3,
+            note="mean pull inwards over the last 10 s, against m r w^2",
+        )
+        angle, total = cone(100.0, rate)
+        across = total * np.sin(angle)
+        study.metric(
+            f"launch.{name}.force", found, across, 2e-3 * across, unit="N", note="cone"
+        )
+        tension = np.linalg.norm(pull, axis=1)
+        study.metric(
+            f"launch.{name}.tension",
+            tension[late].mean(),
+            total,
+            2e-3 * total,
+            unit="N",
+            note="of a conical pendulum",
+        )
+        pulls[f"{rate:g} rad/s"] = inwards
+        if study.quick:
+            break
+    study.report.plot(
+        "V23: pull of the line inwards",
+        ("time", "s", t),
+        ("force", "N"),
+        pulls,
+    )
+
+
+def run_voyage(study: Study) -> None:
+    """V26 and V27: a crane under way at 1 m/s, its payload with it or at rest."""
+    places = {}
+    for name, with_it, slope, tolerance in (
+        ("together", True, 1.0, 1e-4),
+        ("left_behind", False, 1.00142, 5e-4),
+    ):
+        system = ship(velocity=1.0)
+        y0 = drift(djdyn.equilibrium(system), 1.0, with_it)
+        run, seen = simulate(study, name, system, y0, 2.5)
+        t, x = np.asarray(run.t), seen["p"][:, 3, 0]
+        study.metric(
+            f"launch.{name}.slope",
+            np.polyfit(t, x, 1)[0],
+            slope,
+            tolerance,
+            unit="m/s",
+            note="of the payload's way over 80 s",
+        )
+        places[name.replace("_", " ")] = x - t
+        if not with_it:
+            study.metric(
+                "launch.left_behind.lag",
+                np.max(np.abs(x - t)),
+                1.4618,
+                0.05,
+                unit="m",
+                note="reference from the slower of the two modes",
+            )
+    study.report.plot(
+        "V26, V27: the payload beside a ship under way at 1 m/s",
+        ("time", "s", t),
+        ("place behind the crane's tip", "m"),
+        places,
+    )
+
+
+def run_lowering(study: Study) -> None:
+    """A payload lowered by 10 m from a moving deck."""
+    heights, tensions, left = {}, {}, {}
+    system, span = study.customise(build()), 50.0 if study.quick else SPAN
+    off = djdyn.put(system, {"felt.share": 0.0, "hoist.kp": 0.0})
+    for name, here in (("compensated", system), ("uncompensated", off)):
+        y0 = djdyn.equilibrium(here)
+        run, seen = simulate(study, name, here, y0, 300 * GRAVITY * LOWERED, span)
+        t, height = np.asarray(run.t), np.asarray(run.signal("load.height"))
+        wanted = np.asarray(run.signal("order.value"))[:, 0]
+        heights[name], left[name] = height, np.std((height - wanted)[t > 10])
+        tensions[name] = np.asarray(run.signal("line.head_tension"))
+        if name == "compensated":
+            study.metric(
+                "launch.lowered",
+                height[0] - height[-1],
+                LOWERED + height[0] - wanted[0],
+                0.1,
+                unit="m",
+                note="to where it was ordered",
+            )
+            study.report.scene(scene(t, seen), "A payload is lowered by 10 m")
+        if study.quick:
+            break
+    if not study.quick:
+        study.metric(
+            "launch.heave_left",
+            left["compensated"] / left["uncompensated"],
+            0.0,
+            0.03,
+            note="of the payload's motion without compensation",
+        )
+    time = ("time", "s", t)
+    study.report.plot(
+        "Lowering: height of the payload",
+        time,
+        ("height", "m"),
+        heights,
+        {"ordered": wanted},
+    )
+    study.report.plot("Lowering: tension", time, ("tension", "N"), tensions)
+
+
+def scene(t: np.ndarray, seen: dict[str, np.ndarray]) -> Scene:
+    replay = Scene(t)
+    R, p = seen["R"], seen["p"]
+    for row, name, size, centre, opacity in (
+        (1, "deck", (7.0, 5.0, 0.4), (-5.0, 0.0, -1.6), 1.0),
+        (1, "column", (0.7, 0.7, 1.4), (-2.0, 0.0, -0.7), 0.6),
+        (2, "boom", (2.0, 0.4, 0.4), (1.0, 0.0, 0.0), 1.0),
+        (3, "payload", (0.8, 0.8, 2.0), (0.0, 0.0, 0.0), 1.0),
+    ):
+        offset = np.eye(3), np.array(centre)
+        replay.box(name, size, R[:, row], p[:, row], offset=offset, opacity=opacity)
+    replay.polyline("line", seen["line"], size=0.06)
+    replay.arrow("pull on the payload", p[:, 3], seen["pull"], unit="N")
+    return replay
+
+
+def run(study: Study) -> None:
+    study.report.text(
+        "Cases V22, V23, V26, V27 and V31 of Roy, Steinke and Nicoll, Ship Mechanical "
+        "Systems API: Final Report (2014), and a launch. The payload of V23 "
+        "starts on the cone on which it follows the arm; the line of V26 and V27 "
+        "hangs from the end of the boom, not half a metre from it. References have no "
+        "mass in the line, and neither have these runs but V22 and the launch."
+    )
+    parts = [
+        ("hanging still (V22)", run_static),
+        ("swung around (V23)", run_centripetal),
+        ("lowering from a moving deck", run_lowering),
+    ]
+    if not study.quick:
+        parts[2:2] = [
+            ("under way (V26, V27)", run_voyage),
+            ("set down on a bed (V31)", run_landing),
+        ]
+    study.progress.update(study.task, total=len(parts))
+    for name, part in parts:
+        with study.stage(name):
+            part(study)

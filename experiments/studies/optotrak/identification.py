@@ -1,0 +1,189 @@
+"""V14: friction, springs, mass centre and pose from twelve noisy marker channels."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+import djdyn
+from djdyn import FreeParameter, Positive
+from estimation import Fit, LogNormal, MarkerData, MarkerSet, Problem, Trial, fit, refit
+
+from ...harness import tables
+from .fit import FREE as FRICTION, START
+from .model import SET, SPRINGS, at, places
+from .trial import CHANNELS
+
+
+RATE, SPAN, FINER = 157, 5.0, 8  # 1/s, s, steps a sample
+TIMES = np.arange(round(RATE * SPAN) + 1) / RATE
+NOISE = 1e-4  # m
+GAPS = (  # markers hidden, from and to, s
+    ((1,), 1.00, 1.20),
+    ((3,), 2.30, 2.65),
+    ((0, 1, 2, 3), 3.60, 3.65),
+)
+SWAPPED = ((0, 2), 0.64, 0.82)  # markers, from and to, s
+STIFFNESSES = [f"spring_{row['spring']}.stiffness" for row in SPRINGS]
+CENTRE = ["rod.p_BC[1]", "rod.p_BC[2]"]
+POSE = "start.q"
+LOSSES = ["contact.coulomb", "contact.turning"]
+FREE = [
+    *(FreeParameter(path, Positive()) for path in LOSSES),
+    *map(FreeParameter, STIFFNESSES + CENTRE),
+]
+SURE = {  # deviations of priors: N/m, m, rad
+    **dict.fromkeys(STIFFNESSES, 0.13),
+    **dict.fromkeys(CENTRE, 2e-3),
+    POSE: np.deg2rad(5.0),
+}
+HOW: dict[str, Any] = {"method": "dogleg", "tolerance": 1e-5}
+
+
+def released(
+    system: djdyn.System, start: Any, times: np.ndarray, adjoint: str = "forward"
+) -> djdyn.Trajectory:
+    """In a batch of one, by steps that are fine enough for the ball to stick."""
+    y0 = jax.tree.map(lambda x: x[None], start)
+    how: dict[str, Any] = {"solver": "rk4", "dt": 1 / (RATE * FINER)}
+    return djdyn.rollout(system, times[-1], y0, saveat=times, adjoint=adjoint, **how)
+
+
+class Seen(eqx.Module):
+    """Markers of the rod after its release."""
+
+    markers: MarkerSet
+
+    def __call__(
+        self, system: djdyn.System, times: np.ndarray, start: Any, adjoint: str
+    ) -> Float[Array, "n c"]:
+        q = released(system, start, times, adjoint).y.q[0]
+        return places(system.mechanism, q, self.markers).reshape(len(times), -1)
+
+
+class Held(eqx.Module):
+    """Markers of the rod while a string holds it."""
+
+    markers: MarkerSet
+
+    def __call__(
+        self, system: djdyn.System, times: np.ndarray, start: Any
+    ) -> Float[Array, "n c"]:
+        seen = places(system.mechanism, start.q, self.markers).reshape(1, -1)
+        return jnp.broadcast_to(seen, (len(times), seen.size))
+
+
+# The record ---------------------------------------------------------------------------
+
+
+def clean() -> Float[np.ndarray, "n 4 3"]:
+    """Another program's synthetic series, m."""
+    rows = tables.read("optotrak/synthetic_trial5_twin.csv")[: len(TIMES)]
+    return 1e-3 * tables.columns(rows, *CHANNELS).reshape(-1, 4, 3)
+
+
+def recorded(seed: int) -> MarkerData:
+    """The series as cameras would give it: with noise, gaps and labels swapped."""
+    noise = np.random.default_rng(seed).standard_normal((len(TIMES), 4, 3))
+    p, inside = clean() + NOISE * noise, lambda a, b: (TIMES >= a) & (TIMES <= b)
+    (i, j), *when = SWAPPED
+    p[np.ix_(inside(*when), [i, j])] = p[np.ix_(inside(*when), [j, i])]
+    for markers, *when in GAPS:
+        p[np.ix_(inside(*when), markers)] = np.nan
+    return MarkerData.seen(TIMES, SET.labels, p)
+
+
+def priors(system: djdyn.System, q: Array, seed: int | None) -> dict[str, Any]:
+    """About what is true and, with a seed, off as calibrations are.
+
+    Those of friction are as wide as for the few numbers stated as measured.
+    """
+    rng = np.random.default_rng([seed or 0, 1])  # not the record's stream
+    off = lambda like: 0.0 if seed is None else rng.standard_normal(np.shape(like))
+    found: dict[str, Any] = {path: LogNormal(*FRICTION[path][:2]) for path in LOSSES}
+    for path, deviation in SURE.items():
+        true = np.asarray(q if path == POSE else djdyn.get(system, path))
+        found[path] = (true + deviation * off(true), deviation)
+    return found
+
+
+# Fits ---------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The record as it came and as it was used, the truth, and what was found."""
+
+    raw: MarkerData
+    data: MarkerData
+    truth: djdyn.System
+    start: djdyn.State
+    fit: Fit
+
+    @property
+    def z(self) -> Float[np.ndarray, " k"]:
+        """Found less true, in standard errors, of the unconstrained unknowns."""
+        true = problem(self.truth, self.start, clean(), self.data.visible).x
+        return np.asarray(self.fit.x - true) / np.sqrt(np.diag(self.fit.covariance_x))
+
+
+def trial(values: np.ndarray, visible: np.ndarray, start: djdyn.State) -> Trial:
+    labels = [f"marker {i} {k}" for i in SET.labels for k in "xyz"]
+    return Trial(
+        TIMES, values.reshape(len(TIMES), -1), Seen(SET), start=start, sigma=NOISE,
+        present=np.repeat(visible, 3, 1), free=[POSE], labels=labels, name="twin",
+    )  # fmt: skip
+
+
+def problem(
+    system: djdyn.System, start: djdyn.State, values: np.ndarray, visible: np.ndarray
+) -> Problem:
+    """With priors about the values that the system has."""
+    record = trial(np.where(visible[..., None], values, 0.0), visible, start)
+    return Problem(system, record, FREE, priors(system, start.q, None))
+
+
+def held(start: djdyn.State, seen: np.ndarray, markers: MarkerSet = SET) -> Trial:
+    """One sample of a rod that does not move."""
+    return Trial(
+        [0.0], seen.reshape(1, -1), Held(markers), sigma=NOISE, start=start,
+        free=[POSE], name="held",
+    )  # fmt: skip
+
+
+def identify(truth: djdyn.System, seed: int = 0) -> Found:
+    """From priors that are off, to the pose of the first sample, to all of it."""
+    y0 = at(truth, START)
+    raw = recorded(seed)
+    data = raw.unswapped(SET.rigid)
+    known = priors(truth, y0.q, seed)
+    guess = {p: known[p].median for p in LOSSES}
+    guess |= {p: known[p][0] for p in (*STIFFNESSES, *CENTRE)}
+    model = djdyn.put(truth, guess)
+    begin = eqx.tree_at(lambda y: y.q, y0, jnp.asarray(known[POSE][0]))
+    first = held(begin, data.positions[0])
+    about = {POSE: known[POSE]}
+    pose = fit(model, first, priors=about, hold_out=0.0, progress=False)
+    record = trial(data.positions, data.visible, pose.starts[0])
+    found = fit(model, record, FREE, priors=known, **HOW)
+    return Found(raw, data, truth, y0, found)
+
+
+def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors of refits with other noise and other priors; without any noise; and the
+    last steps' sizes. All in standard errors of the first fit.
+    """
+    used = found.fit.problem.trials[0].present
+    truth = problem(found.truth, found.start, clean(), np.asarray(used)[:, ::3])
+    n = len(found.fit.J)
+    noise = np.random.default_rng([0, 2]).standard_normal((count + 1, n))
+    noise[0] = 0.0
+    noise[:, : used.size] *= np.asarray(used).ravel()
+    x, last = refit(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
+    error = np.sqrt(np.diag(found.fit.covariance_x))
+    z = np.asarray(x - truth.x[None]) / error
+    return z[1:], z[0], np.asarray(last) / error

@@ -1,0 +1,171 @@
+"""V2, V3, V7 and V13: equilibrium, settling, modes, and springs with mass."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+
+import djdyn
+from djdyn.multibody import dynamics
+
+from ...harness.study import Study
+from .model import POSES, SPRING_MASS, at, build, places
+
+
+STATED_STATIC_Y = -38.3  # mm, of marker 1, measured
+MODES = {  # Hz, derived by others
+    "sliding": (2.2436, 2.2970, 4.792, 4.944, 18.958),
+    "rolling": (2.3686, 2.3979, 18.918),
+}
+HEAVY = {"sliding": 2.271, "rolling": 2.363}  # Hz, y sway, with the springs' mass
+
+
+def rest(system: djdyn.System) -> djdyn.State:
+    return djdyn.equilibrium(system, at(system, "equilibrium_damped"))
+
+
+@eqx.filter_jit
+def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
+    """Mass matrix, stiffness, and the slip velocity per unit of each speed."""
+
+    def force(q: jax.Array) -> jax.Array:
+        now = system.at(0.0, eqx.tree_at(lambda y: y.q, y, q))
+        return now.tau - dynamics.inverse(now.laden, jnp.zeros_like(q), now.F_WB)
+
+    def slip(v: jax.Array) -> jax.Array:
+        world = djdyn.look(system.mechanism, y.q, v)
+        return system.parts["contact"].slip(world)[2]  # pyright: ignore
+
+    M = dynamics.projected_inertia(system.at(0.0, y).laden)
+    return M, -jax.jacfwd(force)(y.q), jax.jacfwd(slip)(y.v)
+
+
+@eqx.filter_jit
+def carried(system: djdyn.System, y: djdyn.State) -> tuple[jax.Array, jax.Array]:
+    """Force on the ball if nothing accelerates, and energy."""
+    now, row = system.at(0.0, y), system.mechanism.joint_index("rod")
+    loads = dynamics.reactions(now.laden, jnp.zeros_like(y.v), now.F_WB)
+    return loads[row, 3:], now.energy()
+
+
+def modes(system: djdyn.System) -> dict[str, np.ndarray]:
+    """Frequencies about rest, Hz: sliding freely, and rolling without slip."""
+    M, K, J = map(np.asarray, _linear(system, rest(system)))
+    free = {"sliding": np.eye(len(M)), "rolling": scipy.linalg.null_space(J, 1e-9)}
+    pick = lambda A, Z: Z.T @ A @ Z
+    return {
+        k: np.sqrt(scipy.linalg.eigh(pick(K, Z), pick(M, Z))[0]) / (2 * np.pi)
+        for k, Z in free.items()
+    }
+
+
+def run_rest(study: Study) -> None:
+    """V2: from nothing fitted."""
+    system = study.customise(build())
+    y = rest(system)
+    force, energy = carried(system, y)
+    q = np.asarray(y.q)
+    rows, stem = [], "optotrak.equilibrium"
+    for name, row, within, said in (
+        ("max_error_deg", "equilibrium_exact", 1e-3, "derived"),
+        ("stated_error_deg", "equilibrium_damped", 0.15, "stated simulated"),
+    ):
+        error = np.abs(np.rad2deg(q - POSES[row])).max()
+        note = f"V2: largest of five angles, beside the {said}"
+        study.metric(f"{stem}.{name}", error, 0.0, within, unit="deg", note=note)
+        rows.append((said, *np.rad2deg(POSES[row])))
+    rows.append(("this run", *np.rad2deg(q)))
+    study.report.table(
+        "V2, equilibrium from nothing fitted, deg",
+        ("origin", *(f"x{i}" for i in range(1, 6))),
+        rows,
+    )
+    y1 = 1e3 * places(system.mechanism, y.q)[0, 1]
+    for name, value, reference, within, unit, note in (
+        (
+            "normal_force",
+            np.linalg.norm(force),
+            0.56059,
+            1e-5,
+            "N",
+            "derived; the weight is 1.7217 N",
+        ),
+        ("energy", energy, 1.7980244, 1e-7, "J", "derived"),
+        (
+            "marker1_y",
+            y1,
+            STATED_STATIC_Y,
+            0.25,
+            "mm",
+            "stated measured; nothing fitted",
+        ),
+    ):
+        study.metric(
+            f"{stem}.{name}", value, reference, within, unit=unit, note=f"V2: {note}"
+        )
+
+
+def run_settling(study: Study) -> None:
+    """V3: dampers on the springs' ends find the same rest."""
+    system = study.customise(build(damping=0.3))
+    y0 = at(system, "damped_start")
+    y0 = eqx.tree_at(lambda y: y.q, y0, y0.q[None])
+    how: dict[str, Any] = {"solver": "rk4", "dt": 5e-4, "saveat": 501}
+    run = djdyn.rollout(system, 5.0, y0, **how)
+    q = np.rad2deg(run.y.q[0])
+    late = q[-100:]
+    known = np.rad2deg(POSES["equilibrium_exact"])
+    for name, value, within, note in (
+        (
+            "error",
+            np.abs(late.mean(0) - known).max(),
+            2e-3,
+            "mean of the last second beside the derived rest",
+        ),
+        ("spread", np.ptp(late, 0).max(), 0.03, "over the last second"),
+    ):
+        study.metric(
+            f"optotrak.settling.{name}",
+            value,
+            0.0,
+            within,
+            unit="deg",
+            note=f"V3, derived: {note}",
+        )
+    study.report.plot(
+        "V3, settling with dampers of 0.3 N s/m (dashed: derived rest)",
+        ("time", "s", np.asarray(run.t)),
+        ("angle", "deg"),
+        {f"x{i + 1}": q[:, i] for i in (0, 1, 3, 4)},
+        {f"x{i + 1}": ([4.0, 5.0], [known[i]] * 2) for i in (0, 1, 3, 4)},
+    )
+
+
+def run_modes(study: Study) -> None:
+    """V7 and V13."""
+    plain, heavy = (modes(build(spring_mass=m)) for m in (0.0, SPRING_MASS))
+    rows, worst = [], 0.0
+    for kind, known in MODES.items():
+        errors = np.abs(plain[kind] - known)
+        worst = max(worst, errors.max())
+        for i, reference in enumerate(known):
+            rows.append((kind, i + 1, plain[kind][i], reference, heavy[kind][i]))
+        note = f"V13, derived: y sway, {kind}, with springs of 4.37 g"
+        study.metric(
+            f"optotrak.spring_mass.{kind}_hz",
+            heavy[kind][1],
+            HEAVY[kind],
+            1e-3,
+            unit="Hz",
+            note=note,
+        )
+    note = "V7, derived: largest of five sliding and three rolling modes"
+    study.metric("optotrak.modes.max_error_hz", worst, 0.0, 1e-3, unit="Hz", note=note)
+    study.report.table(
+        "V7 and V13, modes about rest, Hz",
+        ("contact", "mode", "this run", "derived", "this run, springs with mass"),
+        rows,
+    )
