@@ -6,7 +6,7 @@ from .ilqr import (
     Plan as Plan,
     flat_step as flat_step,
     ilqr as ilqr,
-    receding as receding,
+    receding_horizon as receding_horizon,
 )
 from .linear.linearise import Linear as Linear, linearise as linearise, lqr as lqr
 from .linear.margins import Margins as Margins, margins as margins
@@ -14,22 +14,26 @@ from .model_based import ComputedTorque as ComputedTorque, PDGravity as PDGravit
 from .noise import Noisy as Noisy, multisine as multisine
 from .pid import JointPID as JointPID, PIDState as PIDState
 from .references import Reference as Reference
-from .tuning.baselines import Search as Search, compare as compare, search as search
-from .tuning.objective import Seen as Seen
-from .tuning.result import Tuned as Tuned, load_gains as load_gains
+from .tuning.baselines import (
+    BaselineSearch as BaselineSearch,
+    compare_searches as compare_searches,
+    search as search,
+)
+from .tuning.objective import Evaluation as Evaluation
+from .tuning.result import TuningResult as TuningResult, load_gains as load_gains
 from .tuning.scenarios import Scenarios as Scenarios, sample as sample
 from .tuning.terms import (
-    Drawn as Drawn,
+    DamageEquivalentLoad as DamageEquivalentLoad,
     Limit as Limit,
-    LoadRange as LoadRange,
     Mean as Mean,
     MeanSquare as MeanSquare,
-    Number as Number,
+    MeanSquareRate as MeanSquareRate,
     Overshoot as Overshoot,
+    ParameterValue as ParameterValue,
     Peak as Peak,
+    PowerDrawn as PowerDrawn,
     Reaction as Reaction,
     RootMeanSquare as RootMeanSquare,
-    Roughness as Roughness,
     Settling as Settling,
 )
 from .tuning.tune import tune as tune

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from djdyn.hydraulics import Triangle
 from djdyn.multibody import dynamics
-from djdyn.multibody.kinematics import World, look
+from djdyn.multibody.kinematics import World, forward_kinematics
 from djdyn.multibody.mechanism import Mechanism
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.typing import Scalar, si
@@ -105,7 +105,7 @@ class Backstepping(AbstractSignalPart):
         return self.displacement * jnp.stack(levers)
 
     def _alpha1(self, mechanism, t, q, v, q_d, v_d, a_d, e0) -> Each:
-        still = look(mechanism, q, t=t)
+        still = forward_kinematics(mechanism, q, t=t)
         tau = dynamics.inverse(still, a_d) + coriolis(mechanism, q, v, v_d, t)
         tau = tau + self.friction * (v_d if self.friction_at == "desired" else v)
         tau = tau - self.kp * (q - q_d) - self.kd * (v - v_d) - self.ki * e0

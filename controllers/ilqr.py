@@ -65,12 +65,12 @@ def _boxed(H: Array, g: U, low: U, high: U) -> tuple[U, Array]:
 
     def once(d: U, _: None) -> tuple[U, Array]:
         slope = g + H @ d
-        held = ((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0))
-        both = ~held[:, None] & ~held[None]
+        active = ((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0))
+        both = ~active[:, None] & ~active[None]
         move = jnp.linalg.solve(
-            jnp.where(both, H, jnp.eye(len(g))), jnp.where(held, 0.0, slope)
+            jnp.where(both, H, jnp.eye(len(g))), jnp.where(active, 0.0, slope)
         )
-        return jnp.clip(d - move, low, high), ~held
+        return jnp.clip(d - move, low, high), ~active
 
     d, free = jax.lax.scan(once, jnp.zeros_like(g), None, NEWTONS)
     return d, free[-1]
@@ -149,7 +149,7 @@ def ilqr(
     *,
     low: Numbers = -jnp.inf,
     high: Numbers = jnp.inf,
-    rounds: int | Array = 100,
+    outer_iterations: int | Array = 100,
     tolerance: float = 1e-6,
 ) -> Plan:
     """The inputs, from `low` to `high`, with the least sum of costs from `x0` on.
@@ -168,7 +168,7 @@ def ilqr(
     start = Plan(xs, us, K, cost, jnp.array(False)), jnp.array(FIRST), jnp.array(0)
 
     def going(carry: tuple) -> Array:
-        return ~carry[0].done & (carry[2] < rounds)
+        return ~carry[0].done & (carry[2] < outer_iterations)
 
     def once(carry: tuple) -> tuple:
         plan, mu, i = carry
@@ -177,7 +177,7 @@ def ilqr(
     return jax.lax.while_loop(going, once, start)[0]
 
 
-def receding(
+def receding_horizon(
     plant: Step,
     plan: Callable[[X, Us], Plan],
     x0: X,

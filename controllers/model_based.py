@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from djdyn.multibody import dynamics
-from djdyn.multibody.kinematics import World, look
+from djdyn.multibody.kinematics import World, forward_kinematics
 from djdyn.multibody.mechanism import Mechanism
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.typing import si
@@ -26,7 +26,9 @@ def own(world: World, model: Mechanism | None) -> World:
             "model-based control takes machines whose speeds are the rates of their "
             f"coordinates: this has {world.q.size} for {world.v.size} speeds"
         )
-    return world if model is None else look(model, world.q, world.v, world.t)
+    return (
+        world if model is None else forward_kinematics(model, world.q, world.v, world.t)
+    )
 
 
 def coriolis(
@@ -38,7 +40,7 @@ def coriolis(
     $v + x$ and $v - x$ is the mixed term.
     """
     zero = jnp.zeros_like(v)
-    force = lambda u: dynamics.inverse(look(mechanism, q, u, t), zero)
+    force = lambda u: dynamics.inverse(forward_kinematics(mechanism, q, u, t), zero)
     return (force(v + x) - force(v - x)) / 4
 
 
@@ -61,7 +63,7 @@ class PDGravity(AbstractSignalPart):
         del t
         here = own(world, self.model)
         q_d, v_d = wanted(signals, self.reference, "value", "rate")
-        still = look(here.mechanism, here.q, t=here.t)
+        still = forward_kinematics(here.mechanism, here.q, t=here.t)
         g = dynamics.inverse(still, jnp.zeros_like(here.v))
         u = self.kp * (q_d - here.q) + self.kd * (v_d - here.v) + g
         return Response(state, outputs={"u": u, "error": here.q - q_d})

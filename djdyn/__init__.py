@@ -35,9 +35,9 @@ from .multibody.joints import (
 )
 from .multibody.kinematics import (
     World as World,
+    forward_kinematics as forward_kinematics,
     frame_jacobian as frame_jacobian,
     frame_pose as frame_pose,
-    look as look,
 )
 from .multibody.mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
 from .multibody.point_contact_joints import (
@@ -59,7 +59,10 @@ from .parts.base import (
     Load as Load,
     Response as Response,
 )
-from .simulation.cosimulation import Port as Port, PortState as PortState
+from .simulation.cosimulation import (
+    CoSimulation as CoSimulation,
+    CoSimulationState as CoSimulationState,
+)
 from .simulation.gradient_check import (
     check_gradient as check_gradient,
     gradient as gradient,
@@ -71,7 +74,7 @@ from .simulation.simulate import (
 )
 from .simulation.trajectory import (
     Trajectory as Trajectory,
-    audit as audit,
+    energy_balance as energy_balance,
     load_dataset as load_dataset,
 )
 from .system.equilibrium import (
@@ -79,15 +82,15 @@ from .system.equilibrium import (
     equilibrium as equilibrium,
 )
 from .system.parameters import (
-    Between as Between,
-    Bounded as Bounded,
+    Box as Box,
     Direction as Direction,
     FreeParameter as FreeParameter,
     PhysicalInertia as PhysicalInertia,
     Positive as Positive,
     PositiveDefinite as PositiveDefinite,
-    get as get,
+    Sigmoid as Sigmoid,
+    get_parameters as get_parameters,
     parameters as parameters,
-    put as put,
+    with_parameters as with_parameters,
 )
 from .system.system import Instant as Instant, State as State, System as System

@@ -16,14 +16,14 @@ from .filtering.moving_horizon import (
 from .filtering.state_model import StateModel as StateModel
 from .identification.diagnostics import (
     Residuals as Residuals,
-    compare as compare,
+    compare_fits as compare_fits,
     cross_validate as cross_validate,
     residuals as residuals,
 )
-from .identification.fit import fit as fit, scatter as scatter
+from .identification.fit import fit as fit, random_starts as random_starts
 from .identification.identifiability import (
-    Observability as Observability,
-    UnobservableError as UnobservableError,
+    Identifiability as Identifiability,
+    UnidentifiableError as UnidentifiableError,
     observability as observability,
 )
 from .identification.losses import (
@@ -35,21 +35,24 @@ from .identification.losses import (
 )
 from .identification.posterior import Posterior as Posterior, posterior as posterior
 from .identification.priors import LogNormal as LogNormal, Normal as Normal
-from .identification.problem import Problem as Problem, linear as linear
+from .identification.problem import (
+    Problem as Problem,
+    linearise_residuals as linearise_residuals,
+)
 from .identification.record import (
+    estimate_noise as estimate_noise,
     lag as lag,
-    noise as noise,
     static_mean as static_mean,
 )
-from .identification.result import Fit as Fit
+from .identification.result import FitResult as FitResult
 from .identification.shooting import multiple_shooting as multiple_shooting
 from .identification.trial import Trial as Trial
 from .identification.uncertainty import (
     Profile as Profile,
-    bands as bands,
     design as design,
+    parametric_bootstrap as parametric_bootstrap,
+    prediction_bands as prediction_bands,
     profile as profile,
-    refit as refit,
 )
 from .markers.files import read_markers as read_markers, write_markers as write_markers
 from .markers.marker_set import MarkerSet as MarkerSet

@@ -88,7 +88,9 @@ def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
         if not hasattr(module, "build"):
             known = f"; it has {', '.join(options)}" if options else ""
             raise ValueError(f"{args.name} has no setting {next(iter(sets))!r}{known}")
-        djdyn.put(module.build(), sets)  # an unknown path is said before anything runs
+        djdyn.with_parameters(
+            module.build(), sets
+        )  # an unknown path is said before anything runs
     study = Study(
         module.TITLE,
         _title(table[args.name]),

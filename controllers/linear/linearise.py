@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from djdyn import State, System
 from djdyn.simulation.trajectory import input_values
-from djdyn.system.manifold import difference, dimension, shifted
+from djdyn.system.manifold import difference, dimension, retract
 from djdyn.typing import Numbers
 
 
@@ -46,15 +46,15 @@ class Linear(eqx.Module):
             np.all(np.real(poles) < 0 if self.period is None else abs(poles) < 1)
         )
 
-    def sampled(self, period: float) -> "Linear":
+    def discretise(self, period: float) -> "Linear":
         """With inputs that are held for `period` seconds each."""
         n, m = self.B.shape
         both = jnp.zeros((n + m, n + m)).at[:n].set(jnp.hstack([self.A, self.B]))
-        held = jax.scipy.linalg.expm(both * period)[:n]
+        sampled = jax.scipy.linalg.expm(both * period)[:n]
         named = self.inputs, self.outputs
-        return Linear(held[:, :n], held[:, n:], self.C, self.D, *named, period)
+        return Linear(sampled[:, :n], sampled[:, n:], self.C, self.D, *named, period)
 
-    def space(self) -> Any:
+    def to_control(self) -> Any:
         """For the tools of python-control: frequency response, margins, root locus."""
         import control  # takes long, and few need it
 
@@ -98,7 +98,7 @@ def matrices(
     d, u = jnp.zeros(dimension(system)), u if given else jnp.zeros(0, y0.v.dtype)
 
     def rate(d: Array, u: Array) -> Array:
-        here = shifted(system, y0, d)
+        here = retract(system, y0, d)
         moving = system.derivative(t, here, named(u))
         away = lambda y: difference(system, y0, y)
         return jax.jvp(away, (here,), (moving,))[1]
@@ -106,7 +106,7 @@ def matrices(
     def seen(d: Array, u: Array) -> Array:
         if not outputs:
             return d
-        signals = system.at(t, shifted(system, y0, d), named(u)).signals
+        signals = system.at(t, retract(system, y0, d), named(u)).signals
         return ravel_pytree([signal_of(signals, name) for name in outputs])[0]
 
     slopes = lambda f: jax.jacfwd(f, (0, 1))(d, u)

@@ -48,7 +48,7 @@ class Margins:
     phase: np.ndarray
     modulus: np.ndarray
     delay: np.ndarray
-    growth: float
+    spectral_abscissa: float
 
     def __str__(self) -> str:
         said = [
@@ -69,7 +69,7 @@ class Opened(eqx.Module):
     C: Float[Array, "m n"]
     D: Float[Array, "m m"]
 
-    def late(self, delay: float) -> "Opened":
+    def with_delay(self, delay: float) -> "Opened":
         """With a delay, s, in every loop, by Padé's fractions of third order."""
         if delay == 0:
             return self
@@ -125,7 +125,7 @@ def margins(
 
     found = []
     signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
-    responses, growth = _swept(opened(system, y, signals, t).late(delay))
+    responses, growth = _swept(opened(system, y, signals, t).with_delay(delay))
     for response in np.asarray(responses):
         L = -response
         data = np.abs(L), np.angle(L, deg=True), FREQUENCIES

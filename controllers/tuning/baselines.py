@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 from tqdm import tqdm
 
-from .result import Tuned, cost_of, costs_of
+from .result import TuningResult, cost_of, costs_of
 
 
 FAILED = 1e6  # cost where it is not finite
@@ -17,7 +17,7 @@ Costs = Callable[[np.ndarray], np.ndarray]  # of points, a row each
 
 
 @dataclasses.dataclass(frozen=True)
-class Search:
+class BaselineSearch:
     """Where a search ended; rows of `history` are simulations, seconds, least cost.
 
     Seconds hold those of compiling.
@@ -116,7 +116,7 @@ def search(
     spread: float = 0.4,
     seed: int = 0,
     progress: bool = True,
-) -> Search:
+) -> BaselineSearch:
     """The least of a cost of `n` numbers about zero, by so many simulations.
 
     `costs` takes points, a row each, as many as a search has at once.
@@ -130,18 +130,18 @@ def search(
             RIVALS[method](counted, n, spread, seed)
         except StopIteration:
             pass
-    return Search(counted.best, np.array(counted.rows))
+    return BaselineSearch(counted.best, np.array(counted.rows))
 
 
-def compare(
-    tuned: Tuned,
+def compare_searches(
+    tuned: TuningResult,
     *,
     budget: int,
     methods: Sequence[str] = tuple(RIVALS),
     spread: float = 0.4,
     seed: int = 0,
     progress: bool = True,
-) -> dict[str, Search]:
+) -> dict[str, BaselineSearch]:
     """A tuning beside other searches, each from the same start on the same cost.
 
     `budget` counts runs through all scenarios; a gradient is counted as four of them, a
@@ -160,7 +160,7 @@ def compare(
     least = np.minimum.accumulate(tuned.history.min(1))
     seconds = tuned.seconds * np.arange(1, len(least) + 1) / len(least)
     rows = np.stack([tuned.simulations, seconds, least], 1)
-    found = {"gradient": Search((np.asarray(tuned.x) - x0) / unit, rows)}
+    found = {"gradient": BaselineSearch((np.asarray(tuned.x) - x0) / unit, rows)}
     for method in methods:
         found[method] = search(
             method, costs, len(x0), budget=budget, spread=spread, seed=seed,

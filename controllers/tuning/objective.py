@@ -29,7 +29,7 @@ SECOND = 1.0  # s: growth over it is what is weighed
 HOPELESS = 1e3  # cost of a scenario that diverges, where those are penalised
 
 
-class Seen(eqx.Module):
+class Evaluation(eqx.Module):
     """What became of each scenario."""
 
     terms: dict[str, Float[Array, " scenarios"]]
@@ -85,7 +85,7 @@ class Objective(AbstractProblem):
     scenarios: Scenarios
     probes: _Probes
     multipliers: dict[str, Float[Array, "scenarios n"]]
-    stiffness: Scalar
+    penalty: Scalar
     weight: Scalar
     loop: Loop | None
     x0: Flat
@@ -114,7 +114,7 @@ class Objective(AbstractProblem):
         self.probes = _Probes(dict(cost), dict(constraints))
         self.span, self.saves = float(t1), tuple(np.linspace(0.0, t1, saves).tolist())
         self.how, self.risk, self.diverged = how, risk, diverged
-        self.stiffness, self.weight = jnp.asarray(stiffness), jnp.ones(())
+        self.penalty, self.weight = jnp.asarray(stiffness), jnp.ones(())
         zero = jnp.zeros((len(scenarios), saves))
         self.multipliers, self.loop = dict.fromkeys(constraints, zero), loop
         if loop is not None:
@@ -127,7 +127,7 @@ class Objective(AbstractProblem):
     def gains(self, x: Flat) -> dict[str, Array]:
         """Numbers of the system by path."""
         theta = ravel_pytree(pack(self.system, self.free))[1](x)
-        return {f.path: f.transform.inside(theta[f.path]) for f in self.free}
+        return {f.path: f.transform.constrain(theta[f.path]) for f in self.free}
 
     def placed(self, x: Flat) -> System:
         theta = ravel_pytree(pack(self.system, self.free))[1](x)
@@ -185,11 +185,11 @@ class Objective(AbstractProblem):
         run = _thinned(run, len(self.saves)) if sampled else run
         return run, *run.map(self.probes)
 
-    def seen(self, xs: Float[Array, "scenarios k"]) -> Seen:
+    def seen(self, xs: Float[Array, "scenarios k"]) -> Evaluation:
         run, series, bounded = self.run(xs)
         of = lambda term: lambda x: term.measure(run.t, x)
         terms = {k: jax.vmap(of(x))(series[k]) for k, x in self.probes.terms.items()}
-        return Seen(terms, self._excess(xs, run, bounded), run.ok)
+        return Evaluation(terms, self._excess(xs, run, bounded), run.ok)
 
     def at(self, run: djdyn.Trajectory, t: float) -> State:
         """Of all scenarios, at the time nearest to `t` that is looked at."""
@@ -204,9 +204,9 @@ class Objective(AbstractProblem):
         found = {k: jax.vmap(x.excess)(bounded[k]) for k, x in limits.items()}
         if loop is not None:
             lanes = {**self.scenarios.parameters, **jax.vmap(self.gains)(xs)}
-            placed = lambda values: djdyn.put(self.system, values)
+            placed = lambda values: djdyn.with_parameters(self.system, values)
             of = lambda values, y: moduli(
-                opened(placed(values), y, loop.signals, loop.t).late(loop.delay)
+                opened(placed(values), y, loop.signals, loop.t).with_delay(loop.delay)
             )
             states = loop.states
             if states is None:  # second derivatives of a machine take long to compile
@@ -221,7 +221,7 @@ class Objective(AbstractProblem):
     def _lanes(self, x: Flat) -> Float[Array, "scenarios k"]:
         return jnp.broadcast_to(x, (len(self.scenarios), x.size))
 
-    def judge(self, x: Flat) -> Seen:
+    def evaluate(self, x: Flat) -> Evaluation:
         return self.seen(self._lanes(x))
 
     def passed(self, x: Flat, t: float) -> State:
@@ -230,9 +230,9 @@ class Objective(AbstractProblem):
 
     # One number -----------------------------------------------------------------------
 
-    def _priced(self, seen: Seen) -> Float[Array, " scenarios"]:
+    def _priced(self, seen: Evaluation) -> Float[Array, " scenarios"]:
         """What limits add to each scenario."""
-        price, mu = jnp.zeros(len(seen.ok)), self.stiffness
+        price, mu = jnp.zeros(len(seen.ok)), self.penalty
         for name, g in seen.excess.items():
             held = self.multipliers[name]
             pushed = jnp.maximum(held + mu * g, 0.0)
@@ -258,7 +258,7 @@ class Objective(AbstractProblem):
         return cost + jnp.mean(safe, where=self._counts(ok))
 
     def cost(self, x: Flat) -> Scalar:
-        seen = self.judge(x)
+        seen = self.evaluate(x)
         return self.total(seen.costs, self._priced(seen), seen.ok)
 
     def costs(self, xs: Float[Array, "points k"]) -> Float[Array, " points"]:
@@ -297,7 +297,7 @@ class Objective(AbstractProblem):
             of = lambda x, term=term: term.residuals(run.t, x).ravel()
             rows.append(jax.vmap(of)(series[name]))
         for name, g in self._excess(xs, run, bounded).items():
-            mu, n = self.stiffness, g.shape[1]
+            mu, n = self.penalty, g.shape[1]
             pushed = jnp.maximum(self.multipliers[name] / mu + g, 0.0)
             rows.append(jnp.sqrt(mu / (2 * n)) * pushed)
         hopeless = jnp.sqrt(HOPELESS) if self.diverged == "penalise" else 0.0
@@ -306,7 +306,9 @@ class Objective(AbstractProblem):
         number = jnp.sum(self._counts(run.ok).astype(r.dtype))
         return jnp.concatenate([r, lost], 1).ravel() * jnp.sqrt(2 / number)
 
-    def linear(self, x: Flat) -> tuple[Float[Array, " n"], Float[Array, "n k"]]:
+    def linearise_residuals(
+        self, x: Flat
+    ) -> tuple[Float[Array, " n"], Float[Array, "n k"]]:
         twice = lambda x: (self.residuals(x),) * 2
         J, r = jax.jacfwd(twice, has_aux=True)(x)
         return r, jnp.where(jnp.isfinite(J), J, 0.0)
@@ -320,6 +322,6 @@ def _thinned(run: djdyn.Trajectory, count: int) -> djdyn.Trajectory:
             f"{len(run.t) - 1} samples are looked at evenly, not {count - 1} times"
         )
     some = lambda tree: jax.tree.map(lambda x: x[:, ::every], tree)
-    at = lambda r: (r.t, r.y, r.held, r.acting)
-    seen = (run.t[::every], *map(some, (run.y, run.held, run.acting)))
+    at = lambda r: (r.t, r.y, r.sampled, r.applied)
+    seen = (run.t[::every], *map(some, (run.y, run.sampled, run.applied)))
     return eqx.tree_at(at, run, seen)

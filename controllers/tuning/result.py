@@ -11,14 +11,14 @@ from jaxtyping import Array
 from djdyn import System
 
 from ..linear.margins import NEUTRAL, Margins
-from .objective import Objective, Seen
+from .objective import Evaluation, Objective
 
 
 NUDGE = 0.1
 GRADIENT = 4  # simulations that a gradient is counted as
 
 
-class Tuned(eqx.Module):
+class TuningResult(eqx.Module):
     """Gains, and what became of scenarios with them.
 
     `seen` has what happened before and after, on the scenarios tuned on and on those
@@ -30,10 +30,10 @@ class Tuned(eqx.Module):
 
     objective: Objective
     x: Array
-    seen: dict[str, tuple[Seen, Seen]]
+    seen: dict[str, tuple[Evaluation, Evaluation]]
     history: np.ndarray
     simulations: np.ndarray
-    growth: np.ndarray | None
+    spectral_abscissa: np.ndarray | None
     margins: tuple[Margins, Margins] | None
     seconds: float
 
@@ -74,10 +74,10 @@ class Tuned(eqx.Module):
 
         None, if no rest was named.
         """
-        if self.growth is None:
+        if self.spectral_abscissa is None:
             return None
-        held = self.margins is None or self.margins[1].growth < NEUTRAL
-        return held and bool(np.all(self.growth[1] < NEUTRAL))
+        held = self.margins is None or self.margins[1].spectral_abscissa < NEUTRAL
+        return held and bool(np.all(self.spectral_abscissa[1] < NEUTRAL))
 
     @property
     def better(self) -> bool:
@@ -100,7 +100,7 @@ class Tuned(eqx.Module):
                 for share in (1 - NUDGE, 1 + NUDGE):
                     moved = np.array(value)
                     moved[place] *= share
-                    theta = np.ravel(paths[path].outside(jnp.asarray(moved)))
+                    theta = np.ravel(paths[path].unconstrain(jnp.asarray(moved)))
                     if not np.all(np.isfinite(theta)):  # beyond its bounds
                         both.append(np.nan)
                         continue
@@ -127,8 +127,8 @@ class Tuned(eqx.Module):
             lines = [(f"{count} scenarios {where}", "before", "after")]
             lines += [(k, f"{a:.5g}", f"{b:.5g}") for k, (a, b) in numbers.items()]
             said.append(_table(lines))
-        if self.growth is not None:
-            a, b = self.growth.max(1)
+        if self.spectral_abscissa is not None:
+            a, b = self.spectral_abscissa.max(1)
             said.append(
                 f"largest real part of a pole: {a:.4g} before, {b:.4g} after, 1/s"
             )
@@ -150,7 +150,7 @@ class Tuned(eqx.Module):
 
 
 def load_gains(path: str | Path) -> dict[str, Array]:
-    """Gains that a tuning saved, for `djdyn.put`."""
+    """Gains that a tuning saved, for `djdyn.with_parameters`."""
     try:
         gains = json.loads(Path(path).read_text())["gains"]
     except (json.JSONDecodeError, KeyError, TypeError):
@@ -168,7 +168,7 @@ def costs_of(objective: Objective, xs: Array) -> Array:
     return objective.costs(xs)
 
 
-def _numbers(objective: Objective, seen: Seen) -> dict[str, float]:
+def _numbers(objective: Objective, seen: Evaluation) -> dict[str, float]:
     ok = np.asarray(seen.ok)
     mean = lambda x: float(np.mean(np.asarray(x)[ok]))
     found = {"cost": float(objective._risk(seen.costs, seen.ok))}

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Array
 
-from djdyn import State, System, get, put
+from djdyn import State, System, get_parameters, with_parameters
 
 
 class Scenarios(eqx.Module):
@@ -49,7 +49,9 @@ class Scenarios(eqx.Module):
 
     def put(self, system: System, k: int) -> System:
         """The system in one of the scenarios."""
-        return put(system, {path: x[k] for path, x in self.parameters.items()})
+        return with_parameters(
+            system, {path: x[k] for path, x in self.parameters.items()}
+        )
 
 
 def sample(
@@ -81,7 +83,7 @@ def sample(
     if count < 1:
         raise ValueError(f"the set of scenarios is empty: {count} were asked for")
     m, parameters = system.mechanism, dict(parameters or {})
-    shapes = [np.shape(get(system, path)) for path in parameters]
+    shapes = [np.shape(get_parameters(system, path)) for path in parameters]
     shapes += [np.shape(m.q0()[m.q_slice(joint)]) for joint in q or {}]
     shapes += [np.zeros(m.nv)[m.v_slice(joint)].shape for joint in v or {}]
     laws = [*parameters.values(), *(q or {}).values(), *(v or {}).values()]
@@ -95,12 +97,12 @@ def sample(
         drawn.append(jnp.asarray(value, float))
         at += size
     lanes = dict(zip(parameters, drawn, strict=False))
-    rest = drawn[len(lanes) :]
-    given_q = dict(zip(q or {}, rest, strict=False))
-    given_v = dict(zip(v or {}, rest[len(given_q) :], strict=True))
+    operating_point = drawn[len(lanes) :]
+    given_q = dict(zip(q or {}, operating_point, strict=False))
+    given_v = dict(zip(v or {}, operating_point[len(given_q) :], strict=True))
 
     def one(lanes: dict, given_q: dict, given_v: dict, _: Array) -> State:
-        here = put(system, lanes)
+        here = with_parameters(system, lanes)
         return start(here) if start else here.initial_state(given_q, given_v)
 
     states = jax.jit(jax.vmap(one))(lanes, given_q, given_v, jnp.arange(count))

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from djdyn import get
+from djdyn import get_parameters
 from djdyn._smooth import norm
 from djdyn.system.system import Instant
 from djdyn.typing import Scalar, check_values, si
@@ -40,7 +40,7 @@ class Reaction(eqx.Module):
         return now.reaction(self.joint)[np.array(self.components)]
 
 
-class Drawn(eqx.Module):
+class PowerDrawn(eqx.Module):
     """Power that a part draws, W; what flows back is lost."""
 
     part: str = eqx.field(static=True)
@@ -51,13 +51,13 @@ class Drawn(eqx.Module):
         return jnp.maximum(now.system.parts[self.part].power_in(*given), 0.0)
 
 
-class Number(eqx.Module):
+class ParameterValue(eqx.Module):
     """A number of the system itself, such as the size of a drive, which has a price."""
 
     path: str = eqx.field(static=True)
 
     def __call__(self, now: Instant) -> Array:
-        return get(now.system, self.path)
+        return get_parameters(now.system, self.path)
 
 
 def look(probe: Probe, now: Instant) -> Float[Array, " k"]:
@@ -120,7 +120,7 @@ class RootMeanSquare(AbstractTerm):
         return norm(jnp.ravel(jnp.sqrt(_shares(t))[:, None] * x))
 
 
-class Roughness(AbstractSquares):
+class MeanSquareRate(AbstractSquares):
     """Mean square of the rate of change, 1/s2: of a command that should be smooth."""
 
     probe: Probe = eqx.field(static=True)
@@ -132,7 +132,7 @@ class Roughness(AbstractSquares):
 
 
 class Mean(AbstractTerm):
-    """Mean over time: of power that is `Drawn`, of a `Number` with its price."""
+    """Mean over time of `PowerDrawn`, or of a `ParameterValue` with its price."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -180,7 +180,7 @@ class Settling(AbstractTerm):
         return jnp.where(last == len(t) - 1, t[-1] - t[0], inside)
 
 
-class LoadRange(AbstractTerm):
+class DamageEquivalentLoad(AbstractTerm):
     r"""The range of a single cycle that does the same damage, $(\sum_i r_i^m)^{1/m}$.
 
     Ranges $r_i$ are counted by rainflow; `exponent` $m$ is that of the S-N curve, such

@@ -20,14 +20,14 @@ from djdyn.system.parameters import bounds_of
 
 from ..linear.linearise import linearise, signal_of
 from ..linear.margins import Margins, margins
-from .objective import Loop, Objective, Risk, Seen
-from .result import GRADIENT, Tuned
+from .objective import Evaluation, Loop, Objective, Risk
+from .result import GRADIENT, TuningResult
 from .scenarios import Scenarios
 from .terms import AbstractTerm, Limit
 
 
 # A state of a system, or the time, s, at which that of a run is meant.
-Rest = Callable[[System], State] | float
+OperatingPoint = Callable[[System], State] | float
 
 KEPT = 1e-3  # of a limit: an excess that is none
 STIFFER = 4.0  # from round to round
@@ -40,45 +40,46 @@ def tune(
     free: Sequence[FreeParameter | str],
     cost: Mapping[str, AbstractTerm],
     scenarios: Scenarios | None = None,
-    held_out: Scenarios | None = None,
+    hold_out: Scenarios | None = None,
     constraints: Mapping[str, Limit] | None = None,
     method: Any = "bfgs",
     risk: Risk = "mean",
     diverged: str = "penalise",
-    rounds: int = 1,
-    stiffness: float = 10.0,
+    outer_iterations: int = 1,
+    penalty: float = 10.0,
     starts: int = 1,
     spread: float = 1.0,
     seed: int = 0,
     max_steps: int = 50,
     tolerance: float = 1e-6,
     saves: int = 101,
-    rest: Rest | None = None,
+    operating_point: OperatingPoint | None = None,
     loop: str | Sequence[str] | None = None,
     delay: float = 0.0,
     modulus: float | None = None,
     save: str | Path | None = None,
     progress: bool = True,
     **how: Any,
-) -> Tuned:
+) -> TuningResult:
     """Free numbers of a system with the least cost of simulations from 0 to `t1`.
 
     **Arguments:**
 
     - `free`: paths, with transforms that keep them in their domains.
-    - `cost`: terms by name (`MeanSquare`, `Peak`, `LoadRange`, ...), which are added.
-    - `scenarios`: what to cope with, see `sample`; `held_out`: others, to judge by.
+    - `cost`: terms by name (`MeanSquare`, `Peak`, `DamageEquivalentLoad`, ...), which
+      are added.
+    - `scenarios`: what to cope with, see `sample`; `hold_out`: others, to judge by.
     - `constraints`: limits by name. In one round what exceeds them is penalised; in
       several, multipliers push it out (an augmented Lagrangian).
-    - `method`: `"bfgs"`, which keeps bounds of `Between`, `"adam"`, and for costs of
+    - `method`: `"bfgs"`, which keeps bounds of `Box`, `"adam"`, and for costs of
       squares alone `"nl2sol"`, `"lm"` and `"dogleg"`, or a solver of `optimistix`.
     - `risk`: over scenarios the `"mean"`, the `"worst"`, or a number such as 0.9 for
       the mean of the worst tenth.
     - `diverged`: scenarios that do not reach their end are penalised, or excluded.
     - `starts`: how many, scattered by `spread`, run at once in one batch.
     - `saves`: how many times the terms look at.
-    - `rest`: the state about which a system is linearised, to see if it is stable, as
-      a function of it; or a time, s, for the one that each run has then.
+    - `operating_point`: the state about which a system is linearised, to see if it is
+      stable, as a function of it; or a time, s, for the one that each run has then.
     - `loop`: a signal where the loop is opened there, or several, to see its margins
       with a `delay`, s; see `margins`. With `modulus` it is a limit that they stay so
       far from minus one, and that nothing grows: about the states of rest that there
@@ -86,53 +87,55 @@ def tune(
     - `save`: a file that keeps the last step. If it is there, the tuning goes on.
     - `how`: further arguments of `rollout`, such as `solver` and `dt`.
     """
-    _check(cost, risk, diverged, rest, loop, modulus)
-    if rest is not None and not 0 <= _time(rest) <= t1:
-        raise ValueError(f"runs from 0 to {t1:g} s have no state at {rest!r} s")
+    _check(cost, risk, diverged, operating_point, loop, modulus)
+    if operating_point is not None and not 0 <= _time(operating_point) <= t1:
+        raise ValueError(
+            f"runs from 0 to {t1:g} s have no state at {operating_point!r} s"
+        )
     some, held = scenarios or Scenarios(), None
-    if rest is not None and loop is not None and modulus is not None:
-        held = _opened(system, some, rest, loop, delay, modulus)
+    if operating_point is not None and loop is not None and modulus is not None:
+        held = _opened(system, some, operating_point, loop, delay, modulus)
     objective = Objective(
         system, t1, free, dict(cost), some, dict(constraints or {}), saves, risk,
-        diverged, stiffness, how, held,
+        diverged, penalty, how, held,
     )  # fmt: skip
     solver = solver_for(method, tolerance)
     _check_method(solver, objective)
     xs = _scattered(objective, starts, spread, seed)
-    before = judge(objective, objective.x0)
+    before = evaluate(objective, objective.x0)
     if not np.any(before.ok):
         raise ValueError("all scenarios diverge with the gains to begin with")
     path, past = None if save is None else Path(save).with_suffix(".npz"), []
     x, after, began = objective.x0, before, time.perf_counter()
-    for i in range(rounds):
+    for i in range(outer_iterations):
         kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
         ahead = is_squares(solver) and not has_units(solver)
-        J = linear(objective, xs[0])[1] if ahead else None
+        J = linearise_residuals(objective, xs[0])[1] if ahead else None
         xs, costs, _, history = descend(
             objective, xs, J, solver, max_steps, kept, progress, "tuning"
         )
         past.append(history)
         x = xs[int(jnp.argmin(costs))]
-        after = judge(objective, x)
+        after = evaluate(objective, x)
         if all(np.max(g, initial=0.0) < KEPT for g in after.excess.values()):
             break
-        if i + 1 < rounds:
+        if i + 1 < outer_iterations:
             objective = _pushed(objective, after)
     seconds = time.perf_counter() - began
-    if rounds > 1:
-        _warn_of_limits(after, rounds)
-    others = None if held_out is None else elsewhere(objective, held_out)
+    if outer_iterations > 1:
+        _warn_of_limits(after, outer_iterations)
+    others = None if hold_out is None else with_scenarios(objective, hold_out)
     seen = {"tuned on": (before, after)}
     if others is not None:
-        seen["held out"] = judge(others, objective.x0), judge(others, x)
-    growth, edges = _about_rest(objective, x, rest, loop, delay)
-    return Tuned(
+        seen["held out"] = evaluate(others, objective.x0), evaluate(others, x)
+    growth, edges = _about_rest(objective, x, operating_point, loop, delay)
+    return TuningResult(
         objective=objective,
         x=x,
         seen=seen,
         history=np.concatenate(past),
         simulations=_spent(solver, objective, past),
-        growth=growth,
+        spectral_abscissa=growth,
         margins=edges,
         seconds=seconds,
     )
@@ -142,7 +145,7 @@ def _check(
     cost: Mapping[str, AbstractTerm],
     risk: Risk,
     diverged: str,
-    rest: Rest | None,
+    operating_point: OperatingPoint | None,
     loop: str | Sequence[str] | None,
     modulus: float | None,
 ) -> None:
@@ -150,7 +153,7 @@ def _check(
         raise ValueError("the cost has no terms")
     if risk not in ("mean", "worst") and not (isinstance(risk, float) and 0 < risk < 1):
         raise ValueError(f"risk is mean, worst or a number from 0 to 1, not {risk!r}")
-    if loop is not None and rest is None:
+    if loop is not None and operating_point is None:
         raise ValueError(f"margins at {loop!r} need a state of rest")
     if modulus is not None and (loop is None or not 0 < modulus < 1):
         raise ValueError(
@@ -178,7 +181,7 @@ def _check_method(solver: Any, objective: Objective) -> None:
 def _about_rest(
     objective: Objective,
     x: Flat,
-    rest: Rest | None,
+    operating_point: OperatingPoint | None,
     loop: str | Sequence[str] | None,
     delay: float,
 ) -> tuple[np.ndarray | None, tuple[Margins, Margins] | None]:
@@ -186,9 +189,12 @@ def _about_rest(
 
     What has diverged by then has grown without end, and has no margins.
     """
-    if rest is None:
+    if operating_point is None:
         return None, None
-    both, t = [_resting(objective, x, rest) for x in (objective.x0, x)], _time(rest)
+    both, t = (
+        [_resting(objective, x, operating_point) for x in (objective.x0, x)],
+        _time(operating_point),
+    )
     growth = np.array([[_growth(*at, t) for at in some] for some in both])
     if loop is None:
         return growth, None
@@ -221,14 +227,14 @@ def _spent(
 
 
 @eqx.filter_jit
-def judge(objective: Objective, x: Flat) -> Seen:
+def evaluate(objective: Objective, x: Flat) -> Evaluation:
     """Every scenario with these gains."""
-    return objective.judge(x)
+    return objective.evaluate(x)
 
 
 @eqx.filter_jit
-def linear(objective: Objective, x: Flat) -> tuple[Array, Array]:
-    return objective.linear(x)
+def linearise_residuals(objective: Objective, x: Flat) -> tuple[Array, Array]:
+    return objective.linearise_residuals(x)
 
 
 def _scattered(objective: Objective, starts: int, spread: float, seed: int) -> Array:
@@ -239,9 +245,9 @@ def _scattered(objective: Objective, starts: int, spread: float, seed: int) -> A
     return jnp.clip(xs, low[None], high[None])
 
 
-def _pushed(objective: Objective, seen: Seen) -> Objective:
+def _pushed(objective: Objective, seen: Evaluation) -> Objective:
     """With multipliers that hold what was exceeded, and stiffer."""
-    mu = objective.stiffness
+    mu = objective.penalty
     new = {
         k: jnp.where(seen.ok[:, None], jnp.maximum(held + mu * seen.excess[k], 0), 0.0)
         for k, held in objective.multipliers.items()
@@ -250,20 +256,21 @@ def _pushed(objective: Objective, seen: Seen) -> Objective:
     return eqx.tree_at(at, objective, (new, mu * STIFFER))
 
 
-def _warn_of_limits(seen: Seen, rounds: int) -> None:
+def _warn_of_limits(seen: Evaluation, outer_iterations: int) -> None:
     """Names limits that no multiplier could hold."""
     for name, g in seen.excess.items():
         worst = np.max(np.where(seen.ok[:, None], g, 0.0), axis=1, initial=0.0)
         if lost := int(np.sum(worst >= KEPT)):
             warnings.warn(
-                f"limit {name!r} is not kept: after {rounds} rounds it is exceeded by "
-                f"up to {worst.max():.2g} of its size in {lost} of {len(worst)} "
-                "scenarios; it may not be feasible within the bounds of what is free",
+                f"limit {name!r} is not kept: after outer iteration {outer_iterations} "
+                f"it is exceeded by up to {worst.max():.2g} of its size in {lost} of "
+                f"{len(worst)} scenarios; it may not be feasible within the bounds of "
+                "what is free",
                 stacklevel=3,
             )
 
 
-def elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
+def with_scenarios(objective: Objective, scenarios: Scenarios) -> Objective:
     """The same in other scenarios, without multipliers, and without limits at rest."""
     zero = jnp.zeros((len(scenarios), len(objective.saves)))
     none = dict.fromkeys(objective.probes.limits, zero)
@@ -275,7 +282,7 @@ def elsewhere(objective: Objective, scenarios: Scenarios) -> Objective:
 def _opened(
     system: System,
     some: Scenarios,
-    rest: Rest,
+    operating_point: OperatingPoint,
     loop: str | Sequence[str],
     delay: float,
     modulus: float,
@@ -285,23 +292,25 @@ def _opened(
     sent = system.at(0.0, system.initial_state()).signals
     entries = sum(signal_of(sent, name).size for name in signals)
     states = None
-    if callable(rest):
-        each = [rest(some.put(system, k)) for k in range(len(some))]
+    if callable(operating_point):
+        each = [operating_point(some.put(system, k)) for k in range(len(some))]
         states = jax.tree.map(lambda *x: jnp.stack(x), *each)
-    return Loop(states, _time(rest), signals, entries, delay, modulus)
+    return Loop(states, _time(operating_point), signals, entries, delay, modulus)
 
 
-def _time(rest: Rest) -> float:
-    return 0.0 if callable(rest) else float(rest)
+def _time(operating_point: OperatingPoint) -> float:
+    return 0.0 if callable(operating_point) else float(operating_point)
 
 
-def _resting(objective: Objective, x: Flat, rest: Rest) -> list[tuple[System, State]]:
+def _resting(
+    objective: Objective, x: Flat, operating_point: OperatingPoint
+) -> list[tuple[System, State]]:
     """All scenarios with these gains, each with its state."""
     tuned, some = objective.placed(x), objective.scenarios
     here = [some.put(tuned, k) for k in range(len(some))]
-    if callable(rest):
-        return [(system, rest(system)) for system in here]
-    passed = _passed(objective, x, rest)
+    if callable(operating_point):
+        return [(system, operating_point(system)) for system in here]
+    passed = _passed(objective, x, operating_point)
     of = lambda k: jax.tree.map(lambda x: x[k], passed)
     return [(system, of(k)) for k, system in enumerate(here)]
 
@@ -332,5 +341,5 @@ def _worst(some: Sequence[Margins]) -> Margins:
         np.min([m.phase for m in some], 0),
         np.min([m.modulus for m in some], 0),
         np.min([m.delay for m in some], 0),
-        max(m.growth for m in some),
+        max(m.spectral_abscissa for m in some),
     )

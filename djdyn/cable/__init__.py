@@ -9,6 +9,6 @@ from .ends import (
     FreeEnd as FreeEnd,
     PinnedEnd as PinnedEnd,
 )
-from .properties import Rope as Rope
+from .properties import CableProperties as CableProperties
 from .sheave import Sheave as Sheave
 from .spline import graded as graded

@@ -30,8 +30,8 @@ from ..typing import Scalar, Vec3, known, optional, si
 from .attached import PointForce, PointMass
 from .chain import springs
 from .ends import AbstractEnd, ClampedEnd, FreeEnd
-from .properties import Rope
-from .snapshot import Line
+from .properties import CableProperties
+from .snapshot import CableSnapshot
 from .spline import Mesh, graded
 
 
@@ -59,7 +59,7 @@ class Cable(AbstractLinePart):
     it), and `head_slope`, along the line.
     """
 
-    rope: Rope
+    rope: CableProperties
     length: Scalar = eqx.field(converter=si("m", above=0.0))
     tail: AbstractEnd
     head: AbstractEnd
@@ -153,7 +153,7 @@ class Cable(AbstractLinePart):
         still = jax.tree.map(jnp.zeros_like, self.initial_state())
         return {**still, "r": r[self.free]}
 
-    def trouble(self, state: dict[str, Array]) -> str:
+    def failure_reason(self, state: dict[str, Array]) -> str:
         """Why a simulation stopped in this state, if the line knows."""
         length, least = float(self.length_out(state)), float(self._least())
         if not self.pays or length > 1.02 * least:
@@ -168,9 +168,9 @@ class Cable(AbstractLinePart):
 
     def look(
         self, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
-    ) -> "Line":
+    ) -> "CableSnapshot":
         """The line at an instant, with winches at `rates`."""
-        line = _look(self, t, state, world, rates)
+        line = _forward_kinematics(self, t, state, world, rates)
         return eqx.tree_at(lambda x: (x.cable, x.world), line, (self, world))
 
     def rates(self, signals: Signals) -> Float[Array, "2"]:
@@ -281,7 +281,7 @@ class Cable(AbstractLinePart):
 
     def _end_accelerations(self, now: Instant) -> list[Vec3]:
         """With the accelerations of the bodies."""
-        moved = eqx.tree_at(lambda w: w.A_WB, now.world, now.A_WB)
+        moved = eqx.tree_at(lambda w: w.A_bias_WB, now.world, now.A_WB)
         places = [end.place(now.world.t, moved) for end in self.ends]
         return [jnp.zeros(3) if p is None else p.a for p in places]
 
@@ -299,7 +299,7 @@ class Cable(AbstractLinePart):
 
 
 @eqx.filter_jit  # traced once for loads, energy and powers
-def _look(
+def _forward_kinematics(
     cable: Cable, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
-) -> Line:
-    return Line.of(cable, t, state, world, rates)
+) -> CableSnapshot:
+    return CableSnapshot.of(cable, t, state, world, rates)

@@ -9,7 +9,7 @@ from ..multibody.kinematics import World
 from ..parts.base import Chain
 from ..typing import Scalar, Vec3
 from .ends import AbstractEnd
-from .snapshot import Line
+from .snapshot import CableSnapshot
 
 
 # Splines are stiffer than chords to the shortest waves; bending resists those of a few
@@ -17,7 +17,9 @@ from .snapshot import Line
 STIFFER, BENDING = 1.5, 12.0
 
 
-def springs(line: Line, ends: tuple[AbstractEnd, AbstractEnd], h: Scalar) -> Chain:
+def springs(
+    line: CableSnapshot, ends: tuple[AbstractEnd, AbstractEnd], h: Scalar
+) -> Chain:
     """Elements as springs and dampers along and across their chords.
 
     Those that are slack now, or will be within `h`, have no stiffness along.

@@ -131,7 +131,7 @@ def _on_frame(world: World, frame: str) -> Place:
     V, body = world.twist(frame), world.mechanism.frame(frame).body
     b = world.mechanism.index(body)
     p = world.pose(frame).p
-    arm, A = p - world.X_WB.p[b], world.A_WB[b]
+    arm, A = p - world.X_WB.p[b], world.A_bias_WB[b]
     w: Array = V[:3]
     a = A[3:] + cross(A[:3], arm) + cross(w, cross(w, arm))
     return Place(body, p, V[3:], a, w)

@@ -13,7 +13,7 @@ from .spline import WEIGHTS, Mesh, Nodes
 
 # Share of EA that resists strain alternating from element to element, which averages
 # at nodes would not see.
-EVENING = 0.3
+HOURGLASS_STIFFNESS = 0.3
 
 
 class Measures(eqx.Module):
@@ -27,7 +27,7 @@ class Measures(eqx.Module):
     points: Float[Array, "forces 3"]
 
 
-class Rope(eqx.Module):
+class CableProperties(eqx.Module):
     r"""Elastic in stretch, bending and torsion, in a fluid.
 
     With $e_i$ the nodes' averages of $|r'| - 1$, the line stores
@@ -122,7 +122,7 @@ class Rope(eqx.Module):
         hats, h = (jnp.asarray(y, length.dtype) for y in (mesh.halves, mesh.h))
         c = self.compression
         psi = c * x.strain**2 / 2 + (1 - c) * ramp_area(x.strain, self.slack_width)
-        axial = self.EA * (hats @ psi + EVENING / 2 * h @ x.uneven**2)
+        axial = self.EA * (hats @ psi + HOURGLASS_STIFFNESS / 2 * h @ x.uneven**2)
         bending = self.EI / 2 * mesh.product(x.curvature, x.curvature)
         return length * (axial + bending) + self.GJ / (2 * length) * x.twist**2
 
@@ -132,7 +132,9 @@ class Rope(eqx.Module):
         """Half of the power lost in damping."""
         hats, h = (jnp.asarray(y, length.dtype) for y in (mesh.halves, mesh.h))
         squares = self.tightness(x.strain) * rate.strain**2
-        axial = damping / 2 * (hats @ squares + EVENING * h @ rate.uneven**2)
+        axial = (
+            damping / 2 * (hats @ squares + HOURGLASS_STIFFNESS * h @ rate.uneven**2)
+        )
         bent = mesh.product(rate.curvature, rate.curvature)
         return length * (axial + self.bending_damping / 2 * bent)
 

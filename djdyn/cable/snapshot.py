@@ -17,7 +17,7 @@ from .properties import Measures
 from .spline import Mesh, Nodes
 
 
-class Line(eqx.Module):
+class CableSnapshot(eqx.Module):
     r"""Nodes, their forces and inertias, and the powers that cross the line's ends.
 
     `v` are velocities of the material, `w` the same with held nodes at the speed of
@@ -53,7 +53,9 @@ class Line(eqx.Module):
     tension: Float[Array, " nodes"]
 
     @staticmethod
-    def of(cable: Any, t: Scalar, state: dict, world: World, rates: Array) -> "Line":
+    def of(
+        cable: Any, t: Scalar, state: dict, world: World, rates: Array
+    ) -> "CableSnapshot":
         rope, mesh, dtype = cable.rope, cable.spline, state["r"].dtype
         places = (cable.tail.place(t, world), cable.head.place(t, world))
         length = cable.length_out(state)
@@ -115,7 +117,7 @@ class Line(eqx.Module):
         mu = rope.linear_density
         arrives = (mu * rates[0] * v[:1], 0 * v[1:-1], mu * rates[1] * v[-1:])
         load = force - inner - spent + held[:, None] * jnp.concatenate(arrives)
-        return Line(
+        return CableSnapshot(
             cable,
             world,
             places,

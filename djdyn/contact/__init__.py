@@ -1,11 +1,11 @@
 """Shapes that touch, and the forces between them."""
 
 from .contact import Contact as Contact
-from .contact_points import Touch as Touch
+from .contact_points import ContactPoints as ContactPoints
 from .convex import witness as witness
-from .detection import touches as touches
+from .detection import find_contacts as find_contacts
 from .elastic_foundation import (
-    Bed as Bed,
+    ElasticFoundation as ElasticFoundation,
     VolumeContact as VolumeContact,
     shared as shared,
 )
@@ -16,7 +16,7 @@ from .friction import (
     LuGre as LuGre,
     Stribeck as Stribeck,
 )
-from .group import Pile as Pile
+from .group import ContactGroup as ContactGroup
 from .normal import (
     AbstractNormalLaw as AbstractNormalLaw,
     HuntCrossley as HuntCrossley,
@@ -31,8 +31,8 @@ from .shapes import (
     AbstractShape as AbstractShape,
     AbstractSolid as AbstractSolid,
     Bowl as Bowl,
-    Box as Box,
     Capsule as Capsule,
+    Cuboid as Cuboid,
     Cylinder as Cylinder,
     HalfSpace as HalfSpace,
     HeightField as HeightField,

@@ -9,8 +9,8 @@ from ..multibody.kinematics import World
 from ..multibody.spatial import cross, identity_pose
 from ..parts.base import AbstractPassivePart, Load, Response, Signals
 from ..typing import Scalar, si
-from .contact_points import Touch
-from .detection import touches
+from .contact_points import ContactPoints
+from .detection import find_contacts
 from .friction import AbstractSurfaceFriction
 from .normal import AbstractNormalLaw
 from .shapes import AbstractShape, AbstractSolid
@@ -29,7 +29,8 @@ class Contact(AbstractPassivePart):
     - `pull`: signal of a force on the solid besides its weight, for Karnopp's law.
 
     Outputs: the summed `force` on the solid and its `torque` about the world's origin,
-    the normal forces of all points together as `pressing`, and the greatest `depth`.
+    the sum of the normal forces of all points as `normal_force`, and the greatest
+    `depth`.
     """
 
     on: str = eqx.field(static=True)
@@ -59,16 +60,17 @@ class Contact(AbstractPassivePart):
         if friction is None or not friction.bristles:
             return {}
         points = jax.eval_shape(
-            lambda X: touches(self.shape, X, self.surface, X).depth, identity_pose()
+            lambda X: find_contacts(self.shape, X, self.surface, X).depth,
+            identity_pose(),
         )
         bristles = jnp.zeros((*points.shape, friction.bristles))
         wound = jnp.zeros(points.shape)
         return {"bristles": bristles, "wound": wound, "stored": jnp.zeros(())}
 
-    def touch(self, world: World) -> Touch:
+    def touch(self, world: World) -> ContactPoints:
         """Where the two are near each other."""
         poses = world.pose(self.on), world.pose(self.against)
-        return touches(self.shape, poses[0], self.surface, poses[1])
+        return find_contacts(self.shape, poses[0], self.surface, poses[1])
 
     def _act(self, state: dict, world: World, signals: Signals) -> Action:
         touch = self.touch(world)
@@ -88,7 +90,7 @@ class Contact(AbstractPassivePart):
         outputs = {
             "force": f,
             "torque": tau + cross(middle, f),
-            "pressing": jnp.sum(x.pressing),
+            "normal_force": jnp.sum(x.normal_force),
             "depth": jnp.max(x.touch.depth),
         }
         return Response(x.growth, (Load(on, against, middle, f, tau),), outputs)

@@ -11,7 +11,7 @@ from ..typing import Vec3
 from .shapes import AbstractSolid, Bowl, Cylinder, HeightField
 
 
-class Touch(eqx.Module):
+class ContactPoints(eqx.Module):
     """Points where two shapes touch or come near.
 
     `n` is the unit normal from the second to the first; `depth` is negative where they
@@ -41,7 +41,7 @@ def rims(shape: Cylinder, down: Vec3) -> Float[Array, "6 3"]:
     return jnp.concatenate([shape.radius * ring - up, shape.radius * ring + up])
 
 
-def on_plane(shape: AbstractSolid, X_WA: Pose, X_WB: Pose) -> Touch:
+def on_plane(shape: AbstractSolid, X_WA: Pose, X_WB: Pose) -> ContactPoints:
     """Corners, ends or rims over the xy plane of a frame."""
     n = X_WB.R[:, 2]
     points = rims(shape, -n @ X_WA.R) if isinstance(shape, Cylinder) else shape.core()
@@ -49,21 +49,21 @@ def on_plane(shape: AbstractSolid, X_WA: Pose, X_WB: Pose) -> Touch:
     r = shape.rounding()
     depth = r - (x - X_WB.p[None]) @ n
     p = x - (r - depth / 2)[:, None] * n[None]
-    return Touch(p, jnp.broadcast_to(n, p.shape), depth)
+    return ContactPoints(p, jnp.broadcast_to(n, p.shape), depth)
 
 
-def in_bowl(shape: AbstractSolid, X_WA: Pose, bowl: Bowl, X_WB: Pose) -> Touch:
+def in_bowl(shape: AbstractSolid, X_WA: Pose, bowl: Bowl, X_WB: Pose) -> ContactPoints:
     """Corners, ends or centre in a hollow sphere: the farthest points are there."""
     x = shape.core() @ X_WA.R.T + (X_WA.p - X_WB.p)[None]
     out, far = unit(x, -X_WB.R[:, 2]), norm(x) + shape.rounding()
     depth = far - bowl.radius
     p = X_WB.p[None] + (far - depth / 2)[:, None] * out
-    return Touch(p, -out, depth)
+    return ContactPoints(p, -out, depth)
 
 
 def on_terrain(
     shape: AbstractSolid, X_WA: Pose, field: HeightField, X_WB: Pose
-) -> Touch:
+) -> ContactPoints:
     """The same over a height field: by the tangent plane under each point."""
     down = -X_WB.R[:, 2] @ X_WA.R
     points = rims(shape, down) if isinstance(shape, Cylinder) else shape.core()
@@ -75,4 +75,4 @@ def on_terrain(
     r = shape.rounding()
     depth = r - (x[:, 2] - under) * n[:, 2]
     p = x - (r - depth / 2)[:, None] * n
-    return Touch(p @ X_WB.R.T + X_WB.p[None], n @ X_WB.R.T, depth)
+    return ContactPoints(p @ X_WB.R.T + X_WB.p[None], n @ X_WB.R.T, depth)

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from .._smooth import norm
 from ..multibody.spatial import Pose, cross
 from ..typing import Scalar, Vec3
-from .contact_points import Touch, unit
+from .contact_points import ContactPoints, unit
 from .shapes import AbstractSolid, Points
 
 
@@ -187,7 +187,9 @@ def apart(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:
     return weights @ a, weights @ b
 
 
-def witness(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
+def witness(
+    A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose
+) -> ContactPoints:
     """The nearest or deepest point of two solids, each all of one piece."""
     a, b = Solid.of(A, X_WA), Solid.of(B, X_WB)
     if len(a.points) == len(b.points) == 1:
@@ -204,4 +206,4 @@ def witness(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch
         middle = jnp.where(overlap, inner[2], middle)
     ra, rb = A.rounding(), B.rounding()
     middle = middle + (rb - ra) / 2 * n
-    return Touch(middle[None], n[None], (depth + ra + rb)[None])
+    return ContactPoints(middle[None], n[None], (depth + ra + rb)[None])

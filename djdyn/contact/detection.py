@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..multibody.spatial import Pose
-from .contact_points import Touch, in_bowl, on_plane, on_terrain
+from .contact_points import ContactPoints, in_bowl, on_plane, on_terrain
 from .convex import Solid, deepest, witness
 from .shapes import (
     AbstractPolyhedron,
@@ -19,7 +19,9 @@ from .shapes import (
 )
 
 
-def touches(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Touch:
+def find_contacts(
+    A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose
+) -> ContactPoints:
     """All points at which two shapes may touch; their number never changes."""
     if isinstance(B, HalfSpace):
         return on_plane(A, X_WA, X_WB)
@@ -33,13 +35,15 @@ def touches(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Touch
         return lying(A, X_WA, B, X_WB)
     if isinstance(B, Capsule):
         found = lying(B, X_WB, A, X_WA)
-        return Touch(found.p, -found.n, found.depth)
+        return ContactPoints(found.p, -found.n, found.depth)
     if isinstance(B, AbstractSolid):
         return witness(A, X_WA, B, X_WB)
     raise TypeError(f"{type(A).__name__} and {type(B).__name__} cannot touch")
 
 
-def corners(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
+def corners(
+    A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose
+) -> ContactPoints:
     """Corners of each in the other; and where an edge crosses an edge.
 
     A face that lies on a face has several of them, so that boxes stand. Where an edge
@@ -48,12 +52,12 @@ def corners(A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch
     a, b = Solid.of(A, X_WA), Solid.of(B, X_WB)
     n, depth = _in_faces(a, b)
     m, low = _in_faces(b, a)
-    first = Touch(a.points + depth[:, None] / 2 * n, n, depth)
-    second = Touch(b.points + low[:, None] / 2 * m, -m, low)
+    first = ContactPoints(a.points + depth[:, None] / 2 * n, n, depth)
+    second = ContactPoints(b.points + low[:, None] / 2 * m, -m, low)
     deep, normal, middle, room = deepest(a, b)
-    third = Touch(middle[None], normal[None], jnp.minimum(deep, room)[None])
+    third = ContactPoints(middle[None], normal[None], jnp.minimum(deep, room)[None])
     join = lambda *x: jnp.concatenate(x)
-    return Touch(
+    return ContactPoints(
         join(first.p, second.p, third.p),
         join(first.n, second.n, third.n),
         join(first.depth, second.depth, third.depth),
@@ -67,7 +71,7 @@ def _in_faces(a: Solid, b: Solid) -> tuple[Array, Array]:
     return b.normals[face], jnp.take_along_axis(room, face[:, None], 1)[:, 0]
 
 
-def lying(A: Capsule, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
+def lying(A: Capsule, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> ContactPoints:
     """Both ends of the part of a capsule that is over a solid, so that it lies still;
     and its deepest point, which gives way where an end is half as deep.
 
@@ -89,7 +93,7 @@ def lying(A: Capsule, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> Touch:
     ends = jax.vmap(lambda p: witness(ball, Pose(level, p), B, X_WB))(at)
     depth = middle.depth - 2 * jnp.maximum(jnp.max(ends.depth), 0.0)
     join = lambda x, y: jnp.concatenate([x[:, 0], y])
-    return Touch(
+    return ContactPoints(
         join(ends.p, middle.p), join(ends.n, middle.n), join(ends.depth, depth)
     )
 

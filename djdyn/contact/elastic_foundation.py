@@ -21,7 +21,7 @@ from ..multibody.kinematics import World
 from ..multibody.spatial import Pose, cross
 from ..parts.base import AbstractPassivePart, Load, Response, Signals
 from ..typing import Scalar, Vec3, check_values, optional, si
-from .contact_points import Touch, unit
+from .contact_points import ContactPoints, unit
 from .convex import Solid
 from .friction import AbstractSurfaceFriction
 from .overlap import Overlap, overlap
@@ -62,7 +62,7 @@ def _cap(ball: Sphere, p: Vec3, X_WB: Pose) -> Overlap:
     return Overlap(volume, p - below * n, -jnp.pi * h * (2 * r - h) * n)
 
 
-class Bed(eqx.Module):
+class ElasticFoundation(eqx.Module):
     """An elastic foundation.
 
     `depth` is that of the solid's equivalent sphere unless it is given; a half-space
@@ -91,15 +91,15 @@ class VolumeContact(AbstractPassivePart):
 
     The force comes in over the first `width` of mean thickness.
 
-    Outputs: the `force` on the solid, its normal part `pressing`, the shared `volume`
-    and its `centroid`.
+    Outputs: the `force` on the solid, its normal part `normal_force`, the shared
+    `volume` and its `centroid`.
     """
 
     on: str = eqx.field(static=True)
     shape: AbstractSolid
     against: str = eqx.field(static=True)
     surface: AbstractShape
-    beds: tuple[Bed, Bed]
+    beds: tuple[ElasticFoundation, ElasticFoundation]
     friction: AbstractSurfaceFriction | None = None
     pull: str = eqx.field(static=True, default="")
     width: Scalar = eqx.field(converter=si("m", above=0.0), default=1e-6)
@@ -142,7 +142,7 @@ class VolumeContact(AbstractPassivePart):
         on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
         outputs = {
             "force": found["f"],
-            "pressing": found["pressing"],
+            "normal_force": found["normal_force"],
             "volume": found["volume"],
             "centroid": found["p"],
         }
@@ -158,27 +158,27 @@ class VolumeContact(AbstractPassivePart):
         total = K * now.volume + C * grows.volume
         eased = step(thick, self.width)
         touching = jnp.where(total > 0, eased, 0.0)
-        pressing = total * touching
-        point = Touch(now.centroid[None], n[None], now.volume[None])
+        normal_force = total * touching
+        point = ContactPoints(now.centroid[None], n[None], now.volume[None])
         velocity, turning = relative(world, self.on, self.against, point)
         v = velocity[0]
         V, p = world.twist(self.against), world.pose(self.against).p
         moves = grows.centroid - V[3:] - cross(V[:3], now.centroid - p)
         tau = touching * C * now.volume * cross(moves, n)
         slide = v - (v @ n) * n
-        f, rate, storing = pressing * n, {}, -eased * K * now.volume * (v @ n)
+        f, rate, storing = normal_force * n, {}, -eased * K * now.volume * (v @ n)
         if self.friction is not None:
             bent = state.get("bristles", jnp.zeros(0))
             bent = bent - (bent @ n) * n if self.friction.bristles else bent
             pull = share_of_weight(world, self.on, self.pull, signals, n[None])[0]
-            grip = self.friction.act(slide, pressing, bent, pull)
+            grip = self.friction.act(slide, normal_force, bent, pull)
             f, storing = f + grip.force, storing + grip.storing
             rate = {"bristles": grip.rate} if self.friction.bristles else {}
         return {
             "p": now.centroid,
             "f": f,
             "tau": tau,
-            "pressing": pressing,
+            "normal_force": normal_force,
             "volume": now.volume,
             "rate": {**rate, "stored": storing},
             "loss": -f @ v - tau @ turning - storing,

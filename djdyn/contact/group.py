@@ -16,20 +16,20 @@ from ..multibody.mechanism import Mechanism
 from ..multibody.spatial import Pose, cross, shift_twist
 from ..parts.base import AbstractPassivePart, BodyLoads, Response, Signals
 from ..typing import Scalar, Vec3, si
-from .contact_points import Touch
-from .detection import touches
+from .contact_points import ContactPoints
+from .detection import find_contacts
 from .friction import AbstractSurfaceFriction, Coulomb, Stribeck
 from .normal import AbstractNormalLaw
 from .shapes import AbstractShape, AbstractSolid
 from .surface_law import Action, act, passing
 
 
-class Pile(AbstractPassivePart):
+class ContactGroup(AbstractPassivePart):
     """Solids of one class, by their frames, that touch where they meet.
 
     Boxes around them, along the world's axes, say which pairs can touch; only the
     `most` nearest pairs are looked at closely. While no more boxes than that overlap
-    the forces are those of all pairs; the output `crowded` says by how many they do.
+    the forces are those of all pairs; the output `dropped_pairs` counts those left out.
 
     **Arguments:**
 
@@ -37,8 +37,8 @@ class Pile(AbstractPassivePart):
     - `friction`: a law without a memory, as pairs come and go.
     - `rolling`, `spinning`: as of `Contact`.
 
-    Outputs: the normal forces of all points together as `pressing`, the greatest
-    `depth`, and `crowded`.
+    Outputs: the normal forces of all points together as `normal_force`, the greatest
+    `depth`, and `dropped_pairs`.
     """
 
     solids: Mapping[str, AbstractSolid]
@@ -93,22 +93,22 @@ class Pile(AbstractPassivePart):
         boxes = [jax.vmap(bounds)(*kind) for kind in kinds]
         return jax.tree.map(lambda *x: jnp.concatenate(x), *boxes)
 
-    def _look(self, world: World) -> "_Near":
+    def _forward_kinematics(self, world: World) -> "_Near":
         names = (*self.solids, *self.against)
         frames = [world.mechanism.frame(name) for name in names]
         rows = np.array([world.mechanism.index(frame.body) for frame in frames])
         X_WB = Pose(world.X_WB.R[rows], world.X_WB.p[rows])
         X = X_WB @ _stack([frame.X_BF for frame in frames])
         V = shift_twist(world.V_WB[rows], X.p - X_WB.p)
-        i, j, crowded = self.near(world.mechanism, X)
+        i, j, dropped_pairs = self.near(world.mechanism, X)
         pick = lambda x, k: jax.tree.map(lambda leaf: leaf[k], x)
         first, second = _stacked(self.solids), _stacked(self.against or self.solids)
         A, B = pick(first, i), pick(second, j - len(self.solids) * bool(self.against))
         at = pick(X, i), pick(X, j)
-        touch = jax.vmap(touches)(A, at[0], B, at[1])
+        touch = jax.vmap(find_contacts)(A, at[0], B, at[1])
         velocity, turning = jax.vmap(passing)(touch.p, at, (V[i], V[j]))
         rows = jnp.asarray(rows)
-        return _Near(touch, velocity, turning, (rows[i], rows[j]), crowded)
+        return _Near(touch, velocity, turning, (rows[i], rows[j]), dropped_pairs)
 
     def _act(self, near: "_Near") -> Action:
         no_pull = jnp.zeros_like(near.velocity)
@@ -119,7 +119,7 @@ class Pile(AbstractPassivePart):
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Response:
         del t, signals
-        near = self._look(world)
+        near = self._forward_kinematics(world)
         x = self._act(near)
         f, F_WB = jnp.sum(x.f, 1), jnp.zeros_like(world.V_WB)
         for rows, sign in zip(near.rows, (1.0, -1.0), strict=True):
@@ -127,32 +127,32 @@ class Pile(AbstractPassivePart):
             tau = jnp.sum(cross(arm, x.f) + x.tau, 1)
             F_WB = F_WB.at[rows].add(sign * jnp.concatenate([tau, f], 1))
         outputs = {
-            "pressing": jnp.sum(x.pressing),
+            "normal_force": jnp.sum(x.normal_force),
             "depth": jnp.max(x.touch.depth),
-            "crowded": near.crowded,
+            "dropped_pairs": near.dropped_pairs,
         }
         return Response(state, (BodyLoads(F_WB),), outputs)
 
     def energy(self, state: dict, world: World) -> Scalar:
         del state
-        depth = self._look(world).touch.depth
+        depth = self._forward_kinematics(world).touch.depth
         return jnp.sum(jax.vmap(self.normal.energy)(depth.reshape(-1)))
 
     def power_loss(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
         del t, state, signals
-        return jnp.sum(self._act(self._look(world)).loss)
+        return jnp.sum(self._act(self._forward_kinematics(world)).loss)
 
 
 class _Near(eqx.Module):
     """Pairs that may touch: their points, how these move, and rows of their bodies."""
 
-    touch: Touch
+    touch: ContactPoints
     velocity: Float[Array, "pairs k 3"]
     turning: Float[Array, "pairs 3"]
     rows: tuple[Int[Array, " pairs"], Int[Array, " pairs"]]
-    crowded: Scalar
+    dropped_pairs: Scalar
 
 
 def bounds(shape: AbstractShape, X: Pose) -> tuple[Vec3, Vec3]:

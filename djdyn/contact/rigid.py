@@ -20,12 +20,12 @@ from ..parts.base import (
     Signals,
 )
 from ..typing import Scalar, optional, si
-from .detection import touches
+from .detection import find_contacts
 from .shapes import AbstractShape, AbstractSolid
 from .surface_law import relative
 
 
-class Apart(AbstractConstraint):
+class GapConstraint(AbstractConstraint):
     r"""A gap whose acceleration is $J\dot v$ and a part of its own."""
 
     load: Load
@@ -85,7 +85,7 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
 
         def gap(tau: Scalar) -> Array:
             A, B = (_in_a_while(world, frame, tau) for frame in frames)
-            return -touches(self.shape, A, self.surface, B).depth
+            return -find_contacts(self.shape, A, self.surface, B).depth
 
         def moving(tau: Scalar) -> tuple[Array, Array]:
             return jax.jvp(gap, (tau,), (jnp.ones_like(tau),))
@@ -99,7 +99,7 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
     ) -> Response:
         del t, signals
         poses = world.pose(self.on), world.pose(self.against)
-        touch = touches(self.shape, poses[0], self.surface, poses[1])
+        touch = find_contacts(self.shape, poses[0], self.surface, poses[1])
         velocity, _ = relative(world, self.on, self.against, touch)
         g, g_dot, g_ddot = self.gaps(world)
         rest = g_ddot + 2 * self.rate * g_dot + self.rate**2 * g
@@ -112,9 +112,11 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
                 slide = v - (n @ v) * n
                 grip = -self.mu * slide / magnitude(norm(slide), self.width)
                 drag = Load(on, against, p, grip, still)
-            slope = dynamics.along_joints(world, push.wrenches(world))
+            slope = dynamics.project_wrenches(world, push.wrenches(world))
             how = {"slack": self.slack, "one_sided": self.one_sided}
-            found.append(Apart(load=push, drag=drag, slope=slope, rest=r, **how))
+            found.append(
+                GapConstraint(load=push, drag=drag, slope=slope, rest=r, **how)
+            )
         outputs = {"gap": jnp.min(g)}
         return Response(state, (), outputs, constraints=tuple(found))
 
@@ -123,7 +125,7 @@ def _in_a_while(world: World, frame: str, tau: Scalar) -> Pose:
     """A frame's pose, to second order in time, if all speeds stayed as they are."""
     F = world.mechanism.frame(frame)
     b = world.mechanism.index(F.body)
-    V, A, R = world.V_WB[b], world.A_WB[b], world.X_WB.R[b]
+    V, A, R = world.V_WB[b], world.A_bias_WB[b], world.X_WB.R[b]
     W = skew(V[:3])
     R = R + tau * W @ R + tau**2 / 2 * (skew(A[:3]) + W @ W) @ R
     p = world.X_WB.p[b] + tau * V[3:] + tau**2 / 2 * A[3:]

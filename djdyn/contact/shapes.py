@@ -198,7 +198,7 @@ class AbstractPolyhedron(AbstractSolid):
         return jnp.zeros(())
 
 
-class Box(AbstractPolyhedron, AbstractCentred):
+class Cuboid(AbstractPolyhedron, AbstractCentred):
     """Of `size` along its axes."""
 
     size: Vec3 = eqx.field(converter=si("m", above=0.0))

@@ -236,8 +236,8 @@ def _step(
     def sampled(t: Scalar, y: Array, u: Array) -> Array:
         assert period is not None
         inner = Clock(0.0, float(period), dt)
-        y, held = field(u).sample(t, y, float(period))
-        holding = field(u).hold(held)
+        y, outputs = field(u).sample(t, y, float(period))
+        holding = field(u).hold(outputs)
 
         def turn(y: Array, k: Array) -> tuple[Array, None]:
             h = jnp.asarray(inner.dt, y.dtype)

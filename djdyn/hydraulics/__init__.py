@@ -2,14 +2,18 @@
 
 from .circuit import Circuit as Circuit
 from .component import AbstractComponent as AbstractComponent
-from .cylinder import Cylinder as Cylinder, EndStop as EndStop
-from .friction import Efficiency as Efficiency, LuGre as LuGre, Stribeck as Stribeck
+from .cylinder import EndStop as EndStop, HydraulicCylinder as HydraulicCylinder
+from .friction import (
+    Efficiency as Efficiency,
+    SealLuGre as SealLuGre,
+    SealStribeck as SealStribeck,
+)
 from .linkage import (
     BetweenFrames as BetweenFrames,
     OnJoint as OnJoint,
     Triangle as Triangle,
 )
-from .motor import Line as Line, Motor as Motor, Pump as Pump
+from .motor import Motor as Motor, Pipe as Pipe, Pump as Pump
 from .nodes import (
     Accumulator as Accumulator,
     Supply as Supply,
@@ -17,10 +21,14 @@ from .nodes import (
     Volume as Volume,
 )
 from .oil import Oil as Oil
-from .orifice import Edge as Edge, Leakage as Leakage, Orifice as Orifice
+from .orifice import (
+    Leakage as Leakage,
+    MeteringEdge as MeteringEdge,
+    Orifice as Orifice,
+)
 from .valves import (
-    Check as Check,
+    CheckValve as CheckValve,
     Counterbalance as Counterbalance,
-    Relief as Relief,
+    ReliefValve as ReliefValve,
     ServoValve as ServoValve,
 )

@@ -10,7 +10,7 @@ from ..multibody.kinematics import World
 from ..parts.base import AbstractPart, Response, Signals
 from ..typing import Scalar, known
 from .component import AbstractComponent, Conditions, Effect, States
-from .cylinder import Cylinder
+from .cylinder import HydraulicCylinder
 from .nodes import AbstractBoundary, AbstractNode, AbstractVolume, Supply, Tank
 from .oil import Oil
 
@@ -102,7 +102,7 @@ class Circuit(AbstractPart):
         """Raises where a piston does not stand inside its cylinder."""
         del state
         for name, component in self.components.items():
-            if isinstance(component, Cylinder):
+            if isinstance(component, HydraulicCylinder):
                 x, stroke = (
                     float(component.extension(world)[0]),
                     float(component.stroke),
@@ -140,7 +140,7 @@ class Circuit(AbstractPart):
 
     def _spaces(self, world: World) -> dict[str, tuple[Scalar, Scalar]]:
         """Volumes of the nodes without pressure, and the rates at which they grow."""
-        spaces = {k: (x.still(), jnp.zeros(())) for k, x in self.volumes.items()}
+        spaces = {k: (x.dead_volume(), jnp.zeros(())) for k, x in self.volumes.items()}
         for component in self.components.values():
             for node, (V, V_dot) in component.chambers(world).items():
                 if node in spaces:
@@ -154,7 +154,7 @@ class Circuit(AbstractPart):
         p, effects, flows = self._effects(state, world, signals)
         rate = {}
         for name, (V, V_dot) in self._spaces(world).items():
-            K, gained, _ = self.volumes[name].swelling(p[name], self.oil)
+            K, gained, _ = self.volumes[name].wall_compliance(p[name], self.oil)
             taken = self.oil.expansion(p[name]) * flows[name] - V_dot
             give = (V + gained) / self.oil.stiffness(p[name]) + K
             rate[f"{name}.bar"] = taken / give / BAR
@@ -170,7 +170,7 @@ class Circuit(AbstractPart):
     def energy(self, state: States, world: World) -> Scalar:
         p, total = self.pressures(state), jnp.zeros(())
         for name, (V, _) in self._spaces(world).items():
-            _, gained, stored = self.volumes[name].swelling(p[name], self.oil)
+            _, gained, stored = self.volumes[name].wall_compliance(p[name], self.oil)
             total += (V + gained) * self.oil.energy(p[name]) + stored
         for name, component in self.components.items():
             total += component.energy(_own(state, name), world, self.oil)
@@ -202,8 +202,8 @@ class Circuit(AbstractPart):
         """Mass of oil in the volumes, kg; in the books where the fluid conserves it."""
         p, total = self.pressures(state), jnp.zeros(())
         for name, (V, _) in self._spaces(world).items():
-            _, gained, _ = self.volumes[name].swelling(p[name], self.oil)
-            total += (V + gained) * self.oil.fill(p[name])
+            _, gained, _ = self.volumes[name].wall_compliance(p[name], self.oil)
+            total += (V + gained) * self.oil.relative_density(p[name])
         return self.oil.density * total
 
     def oil_in(self, state: States, world: World, signals: Signals) -> Scalar:

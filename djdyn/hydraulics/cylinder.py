@@ -50,7 +50,7 @@ class EndStop(eqx.Module):
         return self.stiffness * eased_square(jnp.maximum(x, 0.0), self.width)
 
 
-class Cylinder(AbstractComponent):
+class HydraulicCylinder(AbstractComponent):
     r"""A piston between node `a`, which drives it out, and `b`, which drives it in.
 
     With $x$ the extension, the linkage's length less `retracted`,

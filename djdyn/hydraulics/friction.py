@@ -55,7 +55,7 @@ class AbstractSliding(AbstractFriction):
         return jnp.zeros(())
 
 
-class Stribeck(AbstractSliding):
+class SealStribeck(AbstractSliding):
     r"""Viscous, Coulomb and static friction,
 
     $$F = d\,v + \bigl(F_c + (F_s - F_c)\,e^{-(v/v_s)^2}\bigr)\tanh(v/w) .$$
@@ -104,7 +104,7 @@ class Efficiency(AbstractSliding):
         return size * f * sign(v, self.width)
 
 
-class LuGre(AbstractFriction):
+class SealLuGre(AbstractFriction):
     r"""Bristles of deflection $z$ (Canudas de Wit, Olsson, Åström and Lischinsky, *A
     new model for control of systems with friction*, 1995):
 

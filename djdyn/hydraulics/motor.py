@@ -81,14 +81,14 @@ class Pump(AbstractValve):
         return Effect(flows, jnp.zeros(()), power, outputs={"flow": q, "power": power})
 
 
-class Line(AbstractRigid):
+class Pipe(AbstractRigid):
     r"""A length of pipe: oil with inertia, and laminar friction.
 
     $$\frac{\rho L}{A}\,\dot q = h_1 - h_2 - R\,q ,$$
 
     pressures instead of enthalpies in textbooks' convention. The state is the flow in
     litres a second, `l_per_s`. Its oil's compliance stands at the nodes: a chain of
-    `Line` and `Volume` is a line with waves.
+    `Pipe` and `Volume` is a line with waves.
     """
 
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")

@@ -43,11 +43,11 @@ class AbstractVolume(AbstractNode):
     volume: eqx.AbstractVar[Scalar]
 
     @abc.abstractmethod
-    def still(self) -> Scalar:
+    def dead_volume(self) -> Scalar:
         """Its volume without pressure, without the chambers that open into it, m3."""
 
     @abc.abstractmethod
-    def swelling(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
+    def wall_compliance(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
         """What the walls give way: compliance (m3/Pa), volume gained, energy stored."""
 
 
@@ -70,10 +70,10 @@ class Volume(AbstractVolume):
         if known(size) and not np.all(np.asarray(size) > 0):
             raise ValueError("a volume holds some oil: give its volume, or its hoses'")
 
-    def still(self) -> Scalar:
+    def dead_volume(self) -> Scalar:
         return self.volume + self.hose_volume
 
-    def swelling(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
+    def wall_compliance(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
         K = self.hose_volume / self.hose_modulus
         if oil.conserves == "mass":
             return K, K * p, K * p**2 / 2
@@ -96,10 +96,10 @@ class Accumulator(AbstractVolume):
     exponent: Scalar = eqx.field(converter=si("1", at_least=1.0), default=1.4)
     width: Scalar = eqx.field(converter=si("Pa", above=0.0), default=1e5)
 
-    def still(self) -> Scalar:
+    def dead_volume(self) -> Scalar:
         return self.volume
 
-    def swelling(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
+    def wall_compliance(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
         n, w, p_a = self.exponent, self.width, oil.atmosphere
         P0 = self.precharge + p_a
         P1, P = P0 + w, jnp.maximum(p + p_a, P0 + w)

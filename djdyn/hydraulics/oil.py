@@ -86,7 +86,7 @@ class Oil(eqx.Module):
         v, slope, _ = self._volume(p)
         return -v / slope
 
-    def fill(self, p: Scalar) -> Scalar:
+    def relative_density(self, p: Scalar) -> Scalar:
         """Mass in a volume, over the density."""
         return 1 / self._volume(p)[0]
 
@@ -114,7 +114,7 @@ class Oil(eqx.Module):
         dp = p1 - p2
         near = jnp.abs(dp) < 1e-5 * self.atmosphere
         dh = self.enthalpy(p1) - self.enthalpy(p2)
-        middle = self.fill((p1 + p2) / 2)
+        middle = self.relative_density((p1 + p2) / 2)
         return jnp.where(near, middle, dp / jnp.where(near, 1.0, dh))
 
     def stretching(self, p: Scalar) -> Scalar:

@@ -31,7 +31,7 @@ class Orifice(AbstractPassage):
         return gain * signed_sqrt(now.drop(self.inlet, self.outlet), self.transition)
 
 
-class Edge(AbstractPassage):
+class MeteringEdge(AbstractPassage):
     r"""A metering edge by its catalogue: $q = C\,u\sqrt{\min(\Delta p, \Delta p_c)}$.
 
     $C$ follows from the nominal flow as $Q_N/\sqrt{\Delta p_N}$; the opening $u$ from

@@ -12,7 +12,7 @@ from .component import AbstractPassage, AbstractValve, Conditions, Effect, State
 from .orifice import TRANSITION
 
 
-class Check(AbstractPassage):
+class CheckValve(AbstractPassage):
     """Opens from inlet to outlet: shut below `cracking`, open `opening` above it."""
 
     inlet: str = eqx.field(static=True)
@@ -28,7 +28,7 @@ class Check(AbstractPassage):
         return u * self.gain * signed_sqrt(drop, self.transition)
 
 
-class Relief(AbstractPassage):
+class ReliefValve(AbstractPassage):
     r"""$q = G\max(0,\ \Delta p - p_{set})$, eased in over `width`."""
 
     inlet: str = eqx.field(static=True)

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..cable import Cable, DrivenEnd, FixedEnd, PinnedEnd, Rope
+from ..cable import Cable, CableProperties, DrivenEnd, FixedEnd, PinnedEnd
 from ..cable.ends import AbstractEnd
 from ..marine.water import Buoyancy, Drag, Fluid
 from ..multibody.joints import Fixed, Free, Prescribed, Prismatic
@@ -83,8 +83,8 @@ def from_moordyn(
     return system, equilibrium(system, system.initial_state(q=q))
 
 
-def _rope(kind: LineType, segment: float) -> Rope:
-    return Rope(
+def _rope(kind: LineType, segment: float) -> CableProperties:
+    return CableProperties(
         kind.mass,
         kind.EA,
         EI=kind.EI,

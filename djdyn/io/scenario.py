@@ -58,7 +58,7 @@ PARTS: tuple[type, ...] = (
     hydraulics.Circuit,
     contact.Contact,
     contact.VolumeContact,
-    contact.Pile,
+    contact.ContactGroup,
 )
 FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
     f.__name__: f
@@ -74,7 +74,7 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
         timefunctions.Heave,
         timefunctions.GuidedMotion,
         fluid.Fluid,
-        cable.Rope,
+        cable.CableProperties,
         cable.FreeEnd,
         cable.FixedEnd,
         cable.DrivenEnd,
@@ -94,23 +94,23 @@ INNER = FUNCTIONS | {  # what stands inside of a part
         hydraulics.Volume,
         hydraulics.Accumulator,
         hydraulics.Orifice,
-        hydraulics.Edge,
+        hydraulics.MeteringEdge,
         hydraulics.Leakage,
-        hydraulics.Check,
-        hydraulics.Relief,
+        hydraulics.CheckValve,
+        hydraulics.ReliefValve,
         hydraulics.Counterbalance,
         hydraulics.ServoValve,
         hydraulics.Pump,
-        hydraulics.Line,
+        hydraulics.Pipe,
         hydraulics.Motor,
-        hydraulics.Cylinder,
+        hydraulics.HydraulicCylinder,
         hydraulics.EndStop,
         hydraulics.BetweenFrames,
         hydraulics.OnJoint,
         hydraulics.Triangle,
-        hydraulics.Stribeck,
+        hydraulics.SealStribeck,
         hydraulics.Efficiency,
-        hydraulics.LuGre,
+        hydraulics.SealLuGre,
     )
 }
 TOUCHING = {  # what stands inside of a contact
@@ -119,7 +119,7 @@ TOUCHING = {  # what stands inside of a contact
         contact.Sphere,
         contact.Capsule,
         contact.Cylinder,
-        contact.Box,
+        contact.Cuboid,
         contact.Polyhedron,
         contact.HalfSpace,
         contact.HeightField,
@@ -129,7 +129,7 @@ TOUCHING = {  # what stands inside of a contact
         contact.Stribeck,
         contact.Karnopp,
         contact.LuGre,
-        contact.Bed,
+        contact.ElasticFoundation,
     )
 }
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -212,7 +212,11 @@ class _Place:
         self.keys_of(table, fields, required)
         declared = getattr(kind, "__dataclass_fields__", {})
         numbers = {name for name, f in declared.items() if converter_of(f)}
-        touching = kind in (contact.Contact, contact.VolumeContact, contact.Pile)
+        touching = kind in (
+            contact.Contact,
+            contact.VolumeContact,
+            contact.ContactGroup,
+        )
         inner, values = TOUCHING if touching else INNER, {}
         for key, value in table.items():
             if isinstance(value, Mapping) and key in ("parts", "solids", "against"):
@@ -440,6 +444,6 @@ def _shape(place: _Place, table: Any, mechanism: Mechanism) -> dict[str, Any]:
         raise place.error(error) from error
     offset = place.pose(table)
     sizes = {k: (place / k).numbers(table[k]) for k in needed}
-    look = {"offset": (np.asarray(offset.R), np.asarray(offset.p))}
-    look |= {"color": table["color"]} if "color" in table else {}
-    return {"type": table["type"], "body": table["body"], **sizes, **look}
+    forward_kinematics = {"offset": (np.asarray(offset.R), np.asarray(offset.p))}
+    forward_kinematics |= {"color": table["color"]} if "color" in table else {}
+    return {"type": table["type"], "body": table["body"], **sizes, **forward_kinematics}

@@ -2,4 +2,4 @@
 
 from .frontend.trace import UnsupportedError as UnsupportedError
 from .primitive import as_kernel as as_kernel, pattern as pattern
-from .time_loop import Remember as Remember, march as march
+from .time_loop import Checkpoints as Checkpoints, time_loop as time_loop

@@ -130,12 +130,12 @@ def as_kernel(
 ) -> list[Any]:
     """`fn` on flat arrays, as a kernel; what it closes over becomes an argument."""
     shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in args]
-    closed, free = open_up(jax.make_jaxpr(fn)(*shapes))
+    closed, free = lift_constants(jax.make_jaxpr(fn)(*shapes))
     known = (None,) * len(free) + (patterns or (None,) * len(args))
     return bind(Kernel(closed, patterns=known, compiled=compiled), *free, *args)
 
 
-def open_up(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+def lift_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Constants that are being traced become the first arguments."""
     free = [c for c in closed.consts if isinstance(c, Tracer)]
     if not free:

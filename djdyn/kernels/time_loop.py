@@ -18,19 +18,19 @@ from jax.extend.core import ClosedJaxpr
 
 from .frontend import jaxpr as surgery
 from .frontend.trace import distinct
-from .primitive import Kernel, Patterns, as_kernel, bind, open_up
+from .primitive import Kernel, Patterns, as_kernel, bind, lift_constants
 
 
-Remember = Literal["all", "sqrt"]
+Checkpoints = Literal["all", "sqrt"]
 StepFn = Callable[..., Any]  # (i, y, *theta) -> y of the next step
 
 
-def march(
+def time_loop(
     step: StepFn,
     saves: Sequence[int] | np.ndarray,
     y0: Any,
     *theta: Any,
-    remember: Remember = "all",
+    checkpoints: Checkpoints = "all",
     patterns: Sequence[bytes | None] | None = None,
     compiled: bool = True,
 ) -> Any:
@@ -40,30 +40,30 @@ def march(
 
     - `step`: `(i, y, *theta) -> y`, with `i` the number of steps behind, `y` one array.
     - `saves`: increasing counts of steps, from one.
-    - `remember`: what the reverse sweep finds again without recomputing.
+    - `checkpoints`: what the reverse sweep finds again without recomputing.
     - `patterns`: of each of `theta`, which entries are zero or one for good
       (`pattern`), or None.
     - `compiled`: False leaves all of it to XLA.
     """
-    if remember not in ("all", "sqrt"):
-        raise ValueError(f"remember is 'all' or 'sqrt', not {remember!r}")
+    if checkpoints not in ("all", "sqrt"):
+        raise ValueError(f"checkpoints is 'all' or 'sqrt', not {checkpoints!r}")
     counts = np.asarray(saves, int)
     if not counts.size or counts[0] < 1 or np.any(np.diff(counts) < 1):
         raise ValueError("saves must be counts of steps that increase from one")
     i = jax.ShapeDtypeStruct((), jnp.int32)
     traced = jax.make_jaxpr(step)(i, *map(_shape, (y0, *theta)))
-    closed, free = open_up(surgery.lean(traced))
+    closed, free = lift_constants(surgery.eliminate_dead_code(traced))
     still = (*free, *theta)
     given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
     moving = [*(False for _ in free), True, True, *(False for _ in theta)]
-    before, after = surgery.split(closed, moving)
+    before, after = surgery.hoist_invariants(closed, moving)
     expand = lambda *arrays: arrays
     if compiled:
         before, expand = _packed(before, still, given)
     worked_out = before(*still)
     walk = lambda i, y, *theta: after(expand(*theta), i, y)[0]
     known = (None,) * (1 + len(worked_out))
-    steps = _March(walk, counts, remember, known, compiled)
+    steps = _March(walk, counts, checkpoints, known, compiled)
     args = (y0, *worked_out)
     primal = jax.make_jaxpr(steps.primal)(*map(_shape, args))
     rules = (steps.forward, steps.tangent, steps.cotangent)
@@ -126,13 +126,13 @@ class _March:
         self,
         walk: StepFn,
         counts: np.ndarray,
-        remember: Remember,
+        checkpoints: Checkpoints,
         patterns: Patterns,
         compiled: bool,
     ):
         self.walk, self.counts = walk, counts
         self.patterns, self.compiled = patterns, compiled
-        self.steps, self.keep_all = int(counts[-1]), remember == "all"
+        self.steps, self.keep_all = int(counts[-1]), checkpoints == "all"
 
     def primal(self, y0: Any, *theta: Any) -> list[Any]:
         return [_segments(self.walk, self.counts, y0, theta)]

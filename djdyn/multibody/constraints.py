@@ -45,8 +45,8 @@ def constrained(
     loads = [c.load.wrenches(world) for c in every]
     loads += [zero if c.drag is None else c.drag.wrenches(world) for c in every]
     F = jnp.stack(loads)
-    forces = [dynamics.along_joints(world, f) for f in loads]
-    V = jnp.stack([dynamics.response(world, force) for force in forces])
+    forces = [dynamics.project_wrenches(world, f) for f in loads]
+    V = jnp.stack([dynamics.solve_mass_matrix(world, force) for force in forces])
 
     def residuals(z: Float[Array, " n"]) -> Float[Array, " k"]:
         """Of sizes and magnitudes, one after the other."""

@@ -24,7 +24,7 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, ArrayLike, Float
 
 from ..typing import Mat6, Scalar, Vec6
-from .kinematics import World, look
+from .kinematics import World, forward_kinematics
 from .mechanism import Mechanism
 from .spatial import cross, cross_wrench, mirror, shift_twist, shift_wrench, skew
 
@@ -40,7 +40,7 @@ def inertias(world: World) -> Float[Array, "bodies 6 6"]:
     one = m[:, None, None] * jnp.eye(3, dtype=m.dtype)[None]
     M = jnp.block([[J, skew(h)], [-skew(h), one]])
     M = M if (added := _added(world)) is None else M + added
-    return M if world.carried_W is None else M + world.carried_W
+    return M if world.added_inertia_W is None else M + world.added_inertia_W
 
 
 def _masses(world: World) -> tuple[Array, Array, Array]:
@@ -71,14 +71,14 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
     \tau = J\alpha + \omega\times J\omega + h\times(a - g) .$$
     """
     m, h, J = _masses(world)
-    A = world.A_WB if v_dot is None else accelerations(world, v_dot)
+    A = world.A_bias_WB if v_dot is None else accelerations(world, v_dot)
     w, alpha, a = world.V_WB[:, :3], A[:, :3], A[:, 3:] - world.gravity_W[None]
     f = m[:, None] * a + cross(alpha, h) + cross(w, cross(w, h))
     turned = jnp.einsum("nij,nj->ni", J, alpha)
     spun = cross(w, jnp.einsum("nij,nj->ni", J, w))
     F = jnp.concatenate([turned + spun + cross(h, a), f], -1)
-    if world.carried_W is not None:
-        F = F + jnp.einsum("nij,nj->ni", world.carried_W, A)
+    if world.added_inertia_W is not None:
+        F = F + jnp.einsum("nij,nj->ni", world.added_inertia_W, A)
     added = _added(world)
     if added is None:
         return F
@@ -91,7 +91,7 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
 
 def accelerations(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
     """Of all bodies, at their origins."""
-    return world.A_WB + along_bodies(world, v_dot)
+    return world.A_bias_WB + body_twists(world, v_dot)
 
 
 def inverse(
@@ -100,7 +100,7 @@ def inverse(
     """Joint forces that give `v_dot` under gravity and the wrenches `F_WB`."""
     _check_size(world, "v_dot", v_dot)
     F = needed_wrenches(world, v_dot) - (0.0 if F_WB is None else F_WB)
-    return along_joints(world, F)
+    return project_wrenches(world, F)
 
 
 def projected_inertia(world: World) -> Float[Array, "nv nv"]:
@@ -148,7 +148,7 @@ def _accelerations(
     world: World, tau: Float[Array, " nv"], F_WB: Wrenches, method: Method
 ) -> Float[Array, " nv"]:
     needed = needed_wrenches(world) - F_WB
-    return _mass_solver(world, method)(tau - along_joints(world, needed))
+    return _mass_solver(world, method)(tau - project_wrenches(world, needed))
 
 
 @_forward.def_jvp
@@ -176,7 +176,7 @@ def _check_size(world: World, name: str, x: Array) -> None:
         )
 
 
-def response(world: World, force: Float[Array, " nv"]) -> Float[Array, " nv"]:
+def solve_mass_matrix(world: World, force: Float[Array, " nv"]) -> Float[Array, " nv"]:
     """What forces along the joints add to the accelerations."""
     return _solve_mass(world, force, _default(world))
 
@@ -207,16 +207,16 @@ def _solve_mass(
     solve = _mass_solver(jax.lax.stop_gradient(world), method)
 
     def matvec(v_dot: Float[Array, " nv"]) -> Float[Array, " nv"]:
-        delta = along_bodies(world, v_dot)
+        delta = body_twists(world, v_dot)
         F = jnp.einsum("nij,nj->ni", inertias(world), delta)
-        return along_joints(world, F)
+        return project_wrenches(world, F)
 
     return jax.lax.custom_linear_solve(
         matvec, rhs, lambda _, b: solve(b), symmetric=True
     )
 
 
-def along_bodies(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
+def body_twists(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
     r"""$J\dot v$: what accelerating speeds add to the bodies' accelerations."""
     mechanism, p = world.mechanism, world.X_WB.p
     parents, starts = mechanism.parents, mechanism.v_starts
@@ -228,7 +228,7 @@ def along_bodies(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodi
     return jnp.stack(delta)
 
 
-def along_joints(world: World, F: Wrenches) -> Float[Array, " nv"]:
+def project_wrenches(world: World, F: Wrenches) -> Float[Array, " nv"]:
     r"""$J^\top F$: what wrenches on the bodies amount to along the joints."""
     mechanism, total = world.mechanism, _carried(world, F)
     rows = mechanism.speed_rows
@@ -404,7 +404,7 @@ def forward_dynamics(
     - `t`: time, for prescribed joints.
     - `method`: `"projection"`, `"recursion"`, or the faster for the mechanism's size.
     """
-    return forward(look(mechanism, q, v, t), tau, F_WB, method)
+    return forward(forward_kinematics(mechanism, q, v, t), tau, F_WB, method)
 
 
 def inverse_dynamics(
@@ -417,14 +417,14 @@ def inverse_dynamics(
     t: ArrayLike = 0.0,
 ) -> Float[Array, " nv"]:
     """Joint forces that give `v_dot`; the arguments are those of `forward_dynamics`."""
-    return inverse(look(mechanism, q, v, t), v_dot, F_WB)
+    return inverse(forward_kinematics(mechanism, q, v, t), v_dot, F_WB)
 
 
 def mass_matrix(
     mechanism: Mechanism, q: Float[Array, " nq"], *, t: ArrayLike = 0.0
 ) -> Float[Array, "nv nv"]:
     """Symmetric positive definite, with `kinetic energy = v @ M @ v / 2`."""
-    return projected_inertia(look(mechanism, q, t=t))
+    return projected_inertia(forward_kinematics(mechanism, q, t=t))
 
 
 def bias_force(

@@ -32,10 +32,10 @@ class World(eqx.Module):
     """A read-only view of the mechanism at one instant.
 
     `S_W` holds the twist per unit of each speed at the origin of the body its joint
-    hangs; `A_WB` the accelerations the bodies would have if all speeds were constant.
-    `m`, `h_B` and `J_B` are mass, first moment and inertia about the bodies' origins,
-    in their axes. `carried_W` are inertias that parts hang on the bodies, about the
-    bodies' origins in world axes; they have no weight.
+    hangs; `A_bias_WB` the accelerations the bodies would have if all speeds were
+    constant. `m`, `h_B` and `J_B` are mass, first moment and inertia about the bodies'
+    origins, in their axes. `added_inertia_W` are inertias that parts hang on the
+    bodies, about the bodies' origins in world axes; they have no weight.
     """
 
     mechanism: Mechanism
@@ -44,12 +44,12 @@ class World(eqx.Module):
     v: Float[Array, " nv"]
     X_WB: Pose
     V_WB: Float[Array, "bodies 6"]
-    A_WB: Float[Array, "bodies 6"]
+    A_bias_WB: Float[Array, "bodies 6"]
     S_W: Float[Array, "nv 6"]
     m: Float[Array, " bodies"]
     h_B: Float[Array, "bodies 3"]
     J_B: Float[Array, "bodies 3 3"]
-    carried_W: Float[Array, "bodies 6 6"] | None = None
+    added_inertia_W: Float[Array, "bodies 6 6"] | None = None
 
     @property
     def gravity_W(self) -> Vec3:
@@ -93,7 +93,7 @@ class World(eqx.Module):
         )
 
 
-def look(
+def forward_kinematics(
     mechanism: Mechanism,
     q: Float[Array, " nq"],
     v: Float[Array, " nv"] | None = None,
@@ -133,7 +133,7 @@ def look(
         v,
         X_WB,
         V_WB=jnp.concatenate([w, linear[:, :3]], -1),
-        A_WB=jnp.concatenate([alpha, linear[:, 3:]], -1),
+        A_bias_WB=jnp.concatenate([alpha, linear[:, 3:]], -1),
         S_W=S_W,
         m=_stack([b.mass for b in mechanism.bodies]),
         h_B=_stack([b.mass * b.p_BC for b in mechanism.bodies]),
@@ -223,11 +223,11 @@ def frame_pose(
     mechanism: Mechanism, q: Float[Array, " nq"], frame: str, *, t: ArrayLike = 0.0
 ) -> Pose:
     """`X_WF` of a named frame."""
-    return look(mechanism, q, t=t).pose(frame)
+    return forward_kinematics(mechanism, q, t=t).pose(frame)
 
 
 def frame_jacobian(
     mechanism: Mechanism, q: Float[Array, " nq"], frame: str, *, t: ArrayLike = 0.0
 ) -> Float[Array, "6 nv"]:
     """Twist of a named frame, at its origin in world axes, per unit of each speed."""
-    return look(mechanism, q, t=t).jacobian(frame)
+    return forward_kinematics(mechanism, q, t=t).jacobian(frame)

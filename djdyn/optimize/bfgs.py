@@ -19,7 +19,7 @@ NARROW = 1e-3  # of how far it is: a bracket with no flatter slope in it
 NOWHERE = 1e-9  # a step that is none
 
 
-class Search(eqx.Module):
+class LineSearch(eqx.Module):
     """Where a line is looked at, and what is known of it."""
 
     t: Scalar
@@ -29,7 +29,7 @@ class Search(eqx.Module):
     slope_low: Scalar
 
 
-class Memory(eqx.Module):
+class BFGSState(eqx.Module):
     """The last point that was taken, and the line from it."""
 
     first: Bool[Array, ""]
@@ -37,15 +37,15 @@ class Memory(eqx.Module):
     g: Float[Array, " k"]
     B: Float[Array, "k k"]
     along: Float[Array, " k"]
-    search: Search
+    search: LineSearch
     updates: Scalar
     aux: Any
     ended: Bool[Array, ""]
 
 
-def _opened(f: Array, slope: Array, t: Array) -> Search:
+def _opened(f: Array, slope: Array, t: Array) -> LineSearch:
     zero = jnp.zeros_like(f)
-    return Search(t, zero, zero + jnp.inf, f, slope)
+    return LineSearch(t, zero, zero + jnp.inf, f, slope)
 
 
 class BFGS(optx.AbstractMinimiser):
@@ -85,13 +85,13 @@ class BFGS(optx.AbstractMinimiser):
         f_struct: Any,
         aux_struct: Any,
         tags: frozenset[object],
-    ) -> Memory:
+    ) -> BFGSState:
         del fn, args, options, tags
         f, no = jnp.zeros((), f_struct.dtype), jnp.array(False)
         aux = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), aux_struct)
         B = jnp.eye(len(y), dtype=y.dtype)
         still = jnp.zeros_like(y)
-        return Memory(~no, f, still, B, still, _opened(f, f, f + 1), f, aux, no)
+        return BFGSState(~no, f, still, B, still, _opened(f, f, f + 1), f, aux, no)
 
     def step(
         self,
@@ -99,9 +99,9 @@ class BFGS(optx.AbstractMinimiser):
         y: Array,
         args: Any,
         options: dict[str, Any],
-        state: Memory,
+        state: BFGSState,
         tags: frozenset[object],
-    ) -> tuple[Array, Memory, Any]:
+    ) -> tuple[Array, BFGSState, Any]:
         """Looks at one more point; `y` moves where it is taken."""
         del tags
         everywhere = jnp.full_like(y, jnp.inf)
@@ -130,7 +130,7 @@ class BFGS(optx.AbstractMinimiser):
         short = ~state.first & (whole > far)
         t = jnp.where(short, far / jnp.where(short, whole, 1.0), 1.0)
         no, line_ahead = jnp.array(False), _opened(f, g @ ahead, t)
-        moved = Memory(no, f, g, B, ahead, line_ahead, updates, aux, ended)
+        moved = BFGSState(no, f, g, B, ahead, line_ahead, updates, aux, ended)
         line = _narrowed(line, fallen, f, slope_at, longest)
         back = line.high - line.low < NARROW * line.low
         line = eqx.tree_at(lambda s: s.t, line, jnp.where(back, line.low, line.t))
@@ -145,7 +145,7 @@ class BFGS(optx.AbstractMinimiser):
         y: Array,
         args: Any,
         options: dict[str, Any],
-        state: Memory,
+        state: BFGSState,
         tags: frozenset[object],
     ) -> tuple[Bool[Array, ""], optx.RESULTS]:
         del fn, y, args, options, tags
@@ -158,7 +158,7 @@ class BFGS(optx.AbstractMinimiser):
         aux: Any,
         args: Any,
         options: dict[str, Any],
-        state: Memory,
+        state: BFGSState,
         tags: frozenset[object],
         result: optx.RESULTS,
     ) -> tuple[Array, Any, dict[str, Any]]:
@@ -166,7 +166,7 @@ class BFGS(optx.AbstractMinimiser):
         return y, aux, {}
 
 
-def _learned(state: Memory, s: Array, d: Array) -> tuple[Array, Array]:
+def _learned(state: BFGSState, s: Array, d: Array) -> tuple[Array, Array]:
     """The Hessian with one more pair; the first gives its size, if none is known."""
     sd = s @ d
     fits = ~state.first & (sd > 0)
@@ -219,8 +219,8 @@ def within(B: Array, g: Array, low: Array, high: Array) -> Float[Array, " k"]:
 
 
 def _narrowed(
-    line: Search, fallen: Array, f: Array, slope: Array, longest: Array
-) -> Search:
+    line: LineSearch, fallen: Array, f: Array, slope: Array, longest: Array
+) -> LineSearch:
     """The bracket after a look, and where to look next.
 
     That is the least of the cubic through values and slopes of the look and of the
@@ -238,7 +238,7 @@ def _narrowed(
     far = jnp.minimum(line.low + jnp.clip(further, NEARER, LONGER) * wide, longest)
     onward = jnp.where(jnp.isinf(line.high), far, (t + line.high) / 2)
     pick = lambda a, b: jnp.where(fallen, a, b)
-    return Search(
+    return LineSearch(
         pick(onward, back),
         pick(t, line.low),
         pick(line.high, t),

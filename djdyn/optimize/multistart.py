@@ -14,7 +14,7 @@ import optimistix as optx
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from .bfgs import BFGS, Memory
+from .bfgs import BFGS, BFGSState
 from .nl2sol import NL2SOL
 
 
@@ -32,7 +32,9 @@ class AbstractProblem(eqx.Module):
         """Whose squares count."""
 
     @abc.abstractmethod
-    def linear(self, x: Flat) -> tuple[Float[Array, " n"], Float[Array, "n k"]]:
+    def linearise_residuals(
+        self, x: Flat
+    ) -> tuple[Float[Array, " n"], Float[Array, "n k"]]:
         """Residuals and their Jacobian."""
 
     @abc.abstractmethod
@@ -119,7 +121,7 @@ def _residuals(y: Flat, problem: AbstractProblem, units: Units) -> Array:
 @_residuals.def_jvp
 def _(primals, tangents):
     (y, problem, units), (dy, _, _) = primals, tangents
-    r, J = problem.linear(y * units.x)
+    r, J = problem.linearise_residuals(y * units.x)
     r, J = _safe(r / units.r, J * units.x[None] / units.r)
     return r, J @ dy
 
@@ -255,7 +257,7 @@ def _informed(solver: Any, problem: AbstractProblem, units: Units, lanes: Lane) 
     given = (problem.cost, lanes.y[0], None, {}, number, number, frozenset())
     blank = jax.tree.structure(solver.init(*given))
     looked = _lanes(_advance, solver, penalties, units, lanes)
-    seen: Memory = jax.tree.unflatten(blank, looked.memory)
+    seen: BFGSState = jax.tree.unflatten(blank, looked.memory)
     return eqx.tree_at(lambda x: x.penalties, lanes, (seen.f, seen.g))
 
 

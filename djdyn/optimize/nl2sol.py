@@ -18,7 +18,7 @@ NOWHERE = 1e-9  # a step that is none
 HALVINGS = 60
 
 
-class Memory(eqx.Module):
+class NL2SOLState(eqx.Module):
     """The last point that was taken, and how far to go from it."""
 
     first: Bool[Array, ""]
@@ -55,12 +55,12 @@ class NL2SOL(optx.AbstractLeastSquaresSolver):
         f_struct: Any,
         aux_struct: Any,
         tags: frozenset[object],
-    ) -> Memory:
+    ) -> NL2SOLState:
         del fn, args, options, tags
         r, no = jnp.zeros(f_struct.shape, f_struct.dtype), jnp.array(False)
         aux = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), aux_struct)
         J, S = jnp.zeros((len(r), len(y)), r.dtype), jnp.zeros((len(y),) * 2, r.dtype)
-        return Memory(~no, r, J, S, jnp.asarray(self.reach, r.dtype), aux, no)
+        return NL2SOLState(~no, r, J, S, jnp.asarray(self.reach, r.dtype), aux, no)
 
     def step(
         self,
@@ -68,9 +68,9 @@ class NL2SOL(optx.AbstractLeastSquaresSolver):
         y: Array,
         args: Any,
         options: dict[str, Any],
-        state: Memory,
+        state: NL2SOLState,
         tags: frozenset[object],
-    ) -> tuple[Array, Memory, Any]:
+    ) -> tuple[Array, NL2SOLState, Any]:
         """Looks at one more point; `y` moves where it is taken."""
         del options, tags
         g, B = state.J.T @ state.r, state.J.T @ state.J + state.S
@@ -94,7 +94,7 @@ class NL2SOL(optx.AbstractLeastSquaresSolver):
         )
         no, first = jnp.array(False), jnp.asarray(self.reach, r.dtype)
         radius = jnp.where(state.first, first, radius)
-        moved = Memory(no, r, J, S, radius, aux, little & ~state.first)
+        moved = NL2SOLState(no, r, J, S, radius, aux, little & ~state.first)
         less = SHORTER * long
         at_fields = lambda s: (s.radius, s.ended)
         stayed = eqx.tree_at(at_fields, state, (less, little | (less < NOWHERE)))
@@ -107,7 +107,7 @@ class NL2SOL(optx.AbstractLeastSquaresSolver):
         y: Array,
         args: Any,
         options: dict[str, Any],
-        state: Memory,
+        state: NL2SOLState,
         tags: frozenset[object],
     ) -> tuple[Bool[Array, ""], optx.RESULTS]:
         del fn, y, args, options, tags
@@ -120,7 +120,7 @@ class NL2SOL(optx.AbstractLeastSquaresSolver):
         aux: Any,
         args: Any,
         options: dict[str, Any],
-        state: Memory,
+        state: NL2SOLState,
         tags: frozenset[object],
         result: optx.RESULTS,
     ) -> tuple[Array, Any, dict[str, Any]]:
@@ -128,7 +128,7 @@ class NL2SOL(optx.AbstractLeastSquaresSolver):
         return y, aux, {}
 
 
-def _learned(state: Memory, s: Array, g: Array, r: Array, J: Array) -> Array:
+def _learned(state: NL2SOLState, s: Array, g: Array, r: Array, J: Array) -> Array:
     """What Gauss and Newton leave out, with one more step."""
     left = (J - state.J).T @ r
     d, Ss = J.T @ r - g, state.S @ s

@@ -222,7 +222,7 @@ class AbstractPlacedPart(AbstractPart):
         """The state to start from, with the mechanism at rest."""
 
     @abc.abstractmethod
-    def trouble(self, state: Any) -> str:
+    def failure_reason(self, state: Any) -> str:
         """Why a run stopped in this state, where the part knows; else nothing."""
 
 

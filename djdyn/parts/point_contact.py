@@ -47,7 +47,7 @@ class PointContactFriction(AbstractPassivePart):
       \tau = -c_\omega\,\omega .$$
 
     $N$ is the joint's own reaction along the normal, solved for together with the
-    accelerations where `mu` is given; it is the signal `pressing`. Below the speed
+    accelerations where `mu` is given; it is the signal `normal_force`. Below the speed
     `width` a ball that should roll creeps.
     """
 

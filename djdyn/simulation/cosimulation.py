@@ -19,7 +19,7 @@ from .solvers.registry import Integrator
 from .vector_field import Field
 
 
-class PortState(eqx.Module):
+class CoSimulationState(eqx.Module):
     """Where a system is: time, state, and what it was last given from outside.
 
     `ok` is false once a step has failed; the state then stands still.
@@ -44,7 +44,7 @@ class _Line(eqx.Module):
         return self.start + (t - self.t0) / self.dt * (self.end - self.start)
 
 
-class Port(eqx.Module):
+class CoSimulation(eqx.Module):
     """Steps a system by `dt`, with boundary values passed in and out by the caller.
 
     What comes in, by name, are the system's inputs (a `FrameActuator` turns one into a
@@ -99,21 +99,23 @@ class Port(eqx.Module):
         )
         eqx.filter_eval_shape(lambda port: port._read(port.start()), self)
 
-    def start(self, initial_state: State | None = None, t0: Numbers = 0.0) -> PortState:
+    def start(
+        self, initial_state: State | None = None, t0: Numbers = 0.0
+    ) -> CoSimulationState:
         """The state to step from; inputs and motions are the system's own."""
         y0 = self.system.initial_state() if initial_state is None else initial_state
         check_state(self.system, y0)
         motions = {name: motion.end for name, motion in self._guided().items()}
         t, inputs = jnp.asarray(t0, float), dict(self.system.inputs)
-        return PortState(t, y0, inputs, motions, jnp.array(True))
+        return CoSimulationState(t, y0, inputs, motions, jnp.array(True))
 
-    def read(self, state: PortState) -> dict[str, Any]:
+    def read(self, state: CoSimulationState) -> dict[str, Any]:
         """The outputs at a state."""
         return _read(self, state)
 
     def step(
-        self, state: PortState, inputs: Mapping[str, Numbers] | None = None
-    ) -> tuple[PortState, dict[str, Any]]:
+        self, state: CoSimulationState, inputs: Mapping[str, Numbers] | None = None
+    ) -> tuple[CoSimulationState, dict[str, Any]]:
         """The state and the outputs one macro step on; what is not given stays."""
         given = {k: jnp.asarray(x, float) for k, x in (inputs or {}).items()}
         for name, value in given.items():
@@ -142,7 +144,7 @@ class Port(eqx.Module):
                 found[body.name] = joint.motion
         return found
 
-    def _moving(self, state: PortState, motions: dict[str, Array]) -> System:
+    def _moving(self, state: CoSimulationState, motions: dict[str, Array]) -> System:
         """The system with its motions led from the state's to these."""
         system = self.system
         for name, end in motions.items():
@@ -153,7 +155,7 @@ class Port(eqx.Module):
             )
         return system
 
-    def _read(self, state: PortState) -> dict[str, Any]:
+    def _read(self, state: CoSimulationState) -> dict[str, Any]:
         still = eqx.tree_at(lambda s: s.t, state, state.t - self.dt)
         system = self._moving(still, state.motions)  # at the end of its last piece
         now = system.at(state.t, state.y, state.inputs)
@@ -178,14 +180,14 @@ def _output(now: Instant, name: str) -> Any:
 
 
 @eqx.filter_jit
-def _read(port: Port, state: PortState) -> dict[str, Any]:
+def _read(port: CoSimulation, state: CoSimulationState) -> dict[str, Any]:
     return port._read(state)
 
 
 @eqx.filter_jit
 def _step(
-    port: Port, state: PortState, given: dict[str, Array]
-) -> tuple[PortState, dict[str, Any]]:
+    port: CoSimulation, state: CoSimulationState, given: dict[str, Array]
+) -> tuple[CoSimulationState, dict[str, Any]]:
     inputs = {k: given.get(k, x) for k, x in state.inputs.items()}
     motions = {k: given.get(k, x) for k, x in state.motions.items()}
     t, dt = state.t, jnp.asarray(port.dt, state.t.dtype)
@@ -198,7 +200,7 @@ def _step(
     end, done = _advance(field, flat, t, port.dt, port.integrator)
     ok = state.ok & done
     y, _ = unravel(jnp.where(ok, end, flat))
-    after = PortState(t + dt, y, inputs, motions, ok)
+    after = CoSimulationState(t + dt, y, inputs, motions, ok)
     return after, port._read(after)
 
 

@@ -12,10 +12,17 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
-from ..system.parameters import check_lanes, put
+from ..system.parameters import check_lanes, with_parameters
 from ..system.system import State, System
 from ..typing import Number, Numbers, known
-from .simulate import as_float, check_inputs, integrator_for, late, save_times, solve
+from .simulate import (
+    as_float,
+    check_inputs,
+    delayed,
+    integrator_for,
+    save_times,
+    solve,
+)
 from .solvers import fixed_step as steps
 from .solvers.registry import Integrator
 from .trajectory import Trajectory
@@ -42,7 +49,7 @@ def rollout(
     adjoint: str = "reverse",
     max_steps: int | None = None,
     backend: str | None = None,
-    remember: str = "all",
+    checkpoints: str = "all",
     mesh: Mesh | None = None,
 ) -> Trajectory:
     """Many simulations at once: `simulate` over a leading batch axis.
@@ -54,8 +61,8 @@ def rollout(
     - `backend`: `"kernel"` compiles fixed steps (`dt` with `semi_implicit`, `rk4` or
       `tsit5`, saved at the ends of steps) to vector code for CPUs, `"xla"` leaves all
       to XLA. By default kernels run wherever they can.
-    - `remember`: which states the reverse sweep through fixed steps keeps, `"all"` or,
-      to save memory for some more time, one in the square root of their number.
+    - `checkpoints`: which states the reverse sweep through fixed steps keeps: `"all"`,
+      or `"sqrt"`, one in the square root of their number, for less memory.
     - `mesh`: devices to spread the batch over, along the mesh's first axis.
 
     The others are those of `simulate`. A lane that diverges is reported by a warning
@@ -72,7 +79,7 @@ def rollout(
     times = save_times(t0, t1, saveat, control_period, control_delay)
     span, period = (float(t0), float(t1)), as_float(control_period)
     given = dict(inputs or {})
-    how = _marching(integrator, times, span, period, backend, remember)
+    how = _marching(integrator, times, span, period, backend, checkpoints)
     if how is not None and how["compiled"]:
         how["patterns"] = _patterns(system, lanes, given)
     if mesh is not None and batch % mesh.devices.shape[0]:
@@ -165,13 +172,13 @@ def _marching(
     span: tuple[float, float],
     period: float | None,
     backend: str | None,
-    remember: str,
+    checkpoints: str,
 ) -> dict[str, Any] | None:
     """How to march by fixed steps, or None if that is not possible."""
     if backend not in (None, "kernel", "xla"):
         raise ValueError(f"backend is kernel or xla, not {backend!r}")
-    if remember not in ("all", "sqrt"):
-        raise ValueError(f"remember is all or sqrt, not {remember!r}")
+    if checkpoints not in ("all", "sqrt"):
+        raise ValueError(f"checkpoints is all or sqrt, not {checkpoints!r}")
     dt, why, counts = integrator.dt, "", None
     if dt is None or integrator.solver not in steps.METHODS:
         why = f"kernels take fixed steps (dt) of {', '.join(steps.METHODS)}"
@@ -183,7 +190,7 @@ def _marching(
     if why and backend == "kernel":
         raise ValueError(why)
     compiled = backend != "xla" and jax.default_backend() == "cpu"
-    how = {"counts": counts, "remember": remember, "compiled": compiled}
+    how = {"counts": counts, "checkpoints": checkpoints, "compiled": compiled}
     return None if why else how
 
 
@@ -193,12 +200,12 @@ def _patterns(system: System, lanes: dict, inputs: dict) -> tuple[bytes | None, 
         return steps.patterns(Field(system, inputs, {}, _nothing, False))
     found = []
 
-    def look(values: dict[str, Array]) -> int:
-        field = Field(put(system, values), inputs, {}, _nothing, False)
+    def forward_kinematics(values: dict[str, Array]) -> int:
+        field = Field(with_parameters(system, values), inputs, {}, _nothing, False)
         found.append(steps.patterns(field))
         return 0
 
-    jax.eval_shape(look, {k: x[0] for k, x in lanes.items()})
+    jax.eval_shape(forward_kinematics, {k: x[0] for k, x in lanes.items()})
     return found[0]
 
 
@@ -213,7 +220,7 @@ def _march(
     span: tuple[float, float],
     integrator: Integrator,
     period: float | None,
-    delayed: bool,
+    control_delay: bool,
     inputs: dict[str, Any],
     how: dict[str, Any],
     ledger: bool,
@@ -222,18 +229,20 @@ def _march(
     flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if ledger else 0)))
     field = Field(system, inputs, {}, unravel, ledger)
     options = {k: x for k, x in how.items() if k != "counts"}
-    held: dict = {}
+    sampled: dict = {}
     dt = integrator.dt
     assert dt is not None
     if period is None:
         clock = steps.Clock(*span, dt)
         counts, total = how["counts"], clock.steps
-        flats = steps.march(field, flat0, integrator.solver, clock, counts, **options)
+        flats = steps.integrate_fixed(
+            field, flat0, integrator.solver, clock, counts, **options
+        )
     else:
         clock = steps.Clock(*span, period)
         total = clock.steps * steps.Clock(0.0, period, dt).steps
-        flats, held = steps.march_sampled(
-            field, flat0, integrator.solver, clock, dt, delayed, **options
+        flats, sampled = steps.march_sampled(
+            field, flat0, integrator.solver, clock, dt, control_delay, **options
         )
     finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
     last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
@@ -246,8 +255,8 @@ def _march(
         ok=finite[-1],
         steps=jnp.asarray(total),
         stopped=(times[last], unravel(flats[last])[0]),
-        held=held,
-        acting=late(held) if delayed else held,
+        sampled=sampled,
+        applied=delayed(sampled) if control_delay else sampled,
         inputs=inputs,
         work=works if ledger else None,
     )
@@ -263,7 +272,7 @@ def _solve_batch(
     span: tuple[float, float],
     integrator: Integrator,
     period: float | None,
-    delayed: bool,
+    control_delay: bool,
     inputs: dict[str, Any],
     jumps: Array | None,
     how: _Static | None,
@@ -271,12 +280,21 @@ def _solve_batch(
     mesh: Mesh | None,
 ) -> Trajectory:
     def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
-        here = put(system, values)
+        here = with_parameters(system, values)
         if how is None:
-            rest = (span, integrator, period, delayed, inputs, jumps, ledger, False)
+            rest = (
+                span,
+                integrator,
+                period,
+                control_delay,
+                inputs,
+                jumps,
+                ledger,
+                False,
+            )
             trajectory = solve(here, y0, times, *rest)
         else:
-            rest = (times, span, integrator, period, delayed, inputs)
+            rest = (times, span, integrator, period, control_delay, inputs)
             rest += (how.items, ledger)
             trajectory = _march(here, y0, *rest)
         bare = lambda x: (x.system, x.t, x.inputs)

@@ -9,7 +9,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from ..multibody.kinematics import look
+from ..multibody.kinematics import forward_kinematics
 from ..parts.base import ChecksStart
 from ..system.system import State, System
 from ..typing import Number, Numbers, known
@@ -61,7 +61,7 @@ def simulate(
       if they needed their period to work it out; at first, what they send at rest.
     - `inputs`: values or functions of time in place of the system's inputs.
     - `jumps`: times at which a function of time is not smooth.
-    - `ledger`: integrates the energy that comes in and is lost, for `audit`.
+    - `ledger`: integrates the energy that comes in and is lost, for `energy_balance`.
     - `adjoint`: `"reverse"` for `jax.grad`, `"forward"` for `jax.jvp`.
 
     A failed solve raises `SimulationError`, which names the time and the state that
@@ -133,7 +133,9 @@ def check_state(system: System, y: State) -> None:
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
     for name, part in system.parts.items():
         if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
-            part.check_start(y.parts[name], _look(system.mechanism, y.q, y.v))
+            part.check_start(
+                y.parts[name], _forward_kinematics(system.mechanism, y.q, y.v)
+            )
 
 
 def save_times(t0, t1, saveat, control_period, control_delay) -> np.ndarray | Array:
@@ -169,7 +171,7 @@ def save_times(t0, t1, saveat, control_period, control_delay) -> np.ndarray | Ar
     return times
 
 
-_look = eqx.filter_jit(look)
+_forward_kinematics = eqx.filter_jit(forward_kinematics)
 
 
 @eqx.filter_checkpoint  # less to trace, less to store
@@ -193,7 +195,7 @@ def solve(
 ) -> Trajectory:
     flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if ledger else 0)))
     field = Field(system, inputs, {}, unravel, ledger)
-    held: dict = {}
+    sampled: dict = {}
     if control_period is None:
         t0, t1 = span
         sol = integrator.run(
@@ -212,8 +214,8 @@ def solve(
         done = integrator.done(sol.result, t_end, t1)
     else:
         how = (control_period, control_delay, integrator, jumps)
-        sampled = _sampled(field, flat0, times, *how)
-        flats, held, steps, done, t_end, last = sampled
+        found = _sampled(field, flat0, times, *how)
+        flats, sampled, steps, done, t_end, last = found
     ys, works = jax.vmap(unravel)(flats)
     ok = done & jnp.all(jnp.isfinite(flats))
     return Trajectory(
@@ -223,8 +225,8 @@ def solve(
         ok=ok,
         steps=steps,
         stopped=(t_end, unravel(last)[0]),
-        held=held,
-        acting=late(held) if control_delay else held,
+        sampled=sampled,
+        applied=delayed(sampled) if control_delay else sampled,
         inputs=inputs,
         work=works if ledger else None,
     )
@@ -239,9 +241,9 @@ def advance(field: Field, flat, t0, t1, length: float, integrator: Integrator, j
     return end, done, sol.stats["num_steps"]
 
 
-def late(held: dict[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
+def delayed(sampled: dict[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
     """What acts if all that is sent acts a sample later."""
-    return jax.tree.map(lambda x: jnp.concatenate([x[:1], x[:-1]]), held)
+    return jax.tree.map(lambda x: jnp.concatenate([x[:1], x[:-1]]), sampled)
 
 
 def _sampled(
@@ -249,7 +251,7 @@ def _sampled(
     flat0,
     times,
     period: float,
-    delayed: bool,
+    control_delay: bool,
     integrator: Integrator,
     jumps,
 ):
@@ -257,22 +259,22 @@ def _sampled(
 
     def interval(carry, span):
         flat, ok, sent = carry
-        stepped, held = field.sample(span[0], flat, period)
-        acting = field.hold(sent if delayed else held)
+        stepped, sampled = field.sample(span[0], flat, period)
+        acting = field.hold(sent if control_delay else sampled)
         end, done, count = advance(
             acting, stepped, span[0], span[1], period, integrator, jumps
         )
         good = ok & done
         end = jnp.where(good, end, flat)  # a failed lane stands still at its last state
-        return (end, good, held), (flat, held, count, good)
+        return (end, good, sampled), (flat, sampled, count, good)
 
     spans = jnp.stack([times[:-1], times[1:]], 1)
     start = (flat0, jnp.array(True), field.outputs(times[0], flat0))
-    (last, _, _), (flats, held, steps, good) = jax.lax.scan(interval, start, spans)
+    (last, _, _), (flats, sampled, steps, good) = jax.lax.scan(interval, start, spans)
     flats = jnp.concatenate([flats, last[None]])
-    held = jax.tree.map(lambda x: jnp.concatenate([x, x[-1:]]), held)
+    sampled = jax.tree.map(lambda x: jnp.concatenate([x, x[-1:]]), sampled)
     reached = jnp.concatenate([jnp.array([True]), good])
     flats = jnp.where(reached[:, None], flats, jnp.inf)
     done = jnp.all(good)
     t_end = jnp.where(done, times[-1], times[jnp.argmin(good)])
-    return flats, held, jnp.sum(steps), done, t_end, last
+    return flats, sampled, jnp.sum(steps), done, t_end, last

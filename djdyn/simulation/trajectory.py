@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..multibody.spatial import Pose
 from ..parts.base import AbstractPlacedPart
-from ..system.parameters import put
+from ..system.parameters import with_parameters
 from ..system.system import Instant, State, System
 from ..typing import Scalar
 
@@ -23,7 +23,7 @@ class Trajectory(eqx.Module):
     """States of a system at saved times; a batch has one leading axis.
 
     States not reached are infinite, and `ok` is false. `work` holds the energy that
-    came in and that was lost since the start, where it was asked for. `held` is what
+    came in and that was lost since the start, where it was asked for. `sampled` is what
     controllers sent at each sample, and `acting` what acted from there on.
     """
 
@@ -33,8 +33,8 @@ class Trajectory(eqx.Module):
     ok: Bool[Array, "*batch"]
     steps: Int[Array, "*batch"]
     stopped: tuple[Float[Array, "*batch"], State]
-    held: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
-    acting: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
+    sampled: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
+    applied: dict[str, dict[str, Array]] = eqx.field(default_factory=dict)
     inputs: dict[str, Any] = eqx.field(default_factory=dict)
     work: Float[Array, "*batch n 2"] | None = None
     lanes: dict[str, Array] = eqx.field(default_factory=dict)
@@ -55,14 +55,14 @@ class Trajectory(eqx.Module):
         pick = lambda tree: jax.tree.map(lambda x: x[i], tree)
         values = {k: x[i] for k, x in self.lanes.items()}
         return Trajectory(
-            put(self.system, values),
+            with_parameters(self.system, values),
             self.t,
             pick(self.y),
             self.ok[i],
             self.steps[i],
             pick(self.stopped),
-            pick(self.held),
-            pick(self.acting),
+            pick(self.sampled),
+            pick(self.applied),
             self.inputs,
             pick(self.work),
         )
@@ -121,10 +121,10 @@ class Trajectory(eqx.Module):
         t, y = self.stopped
         for name, part in self.system.parts.items():
             if isinstance(part, AbstractPlacedPart):
-                if said := part.trouble(y.parts[name]):
+                if said := part.failure_reason(y.parts[name]):
                     return f"the run stopped at t = {float(t):.6g} s: {name!r}: {said}"
         last = np.searchsorted(np.asarray(self.t), float(t), "right") - 1
-        acting = jax.tree.map(lambda x: x[max(last, 0)], self.acting)
+        acting = jax.tree.map(lambda x: x[max(last, 0)], self.applied)
         rate = self.system.derivative(t, y, input_values(self.inputs, t), acting)
         worst, name = -1.0, "q"
         for (path, x), dx in zip(
@@ -249,13 +249,15 @@ class _Query(eqx.Module):
 def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
     inputs = trajectory.inputs
 
-    def once(values: dict, t: Scalar, y: State, held: dict, acting: dict) -> PyTree:
+    def once(values: dict, t: Scalar, y: State, sampled: dict, acting: dict) -> PyTree:
         given = input_values(inputs, t)
-        now = put(trajectory.system, values).at(t, y, given, acting)
-        sent = {f"{part}.{k}": x for part, out in held.items() for k, x in out.items()}
+        now = with_parameters(trajectory.system, values).at(t, y, given, acting)
+        sent = {
+            f"{part}.{k}": x for part, out in sampled.items() for k, x in out.items()
+        }
         return fn(eqx.tree_at(lambda i: i.signals, now, {**now.signals, **sent}))
 
-    seen = (trajectory.t, trajectory.y, trajectory.held, trajectory.acting)
+    seen = (trajectory.t, trajectory.y, trajectory.sampled, trajectory.applied)
     over_time = jax.vmap(once, in_axes=(None, 0, 0, 0, 0))
     if not trajectory.batch:
         return over_time({}, *seen)
@@ -264,7 +266,7 @@ def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
 
 
 @eqx.filter_jit
-def audit(system: System, trajectory: Trajectory) -> Float[Array, "*batch n"]:
+def energy_balance(system: System, trajectory: Trajectory) -> Float[Array, "*batch n"]:
     r"""Residual of the energy ledger over time, J.
 
     $$E(t) - E(0) - \int_0^t (P_{in} - P_{lost})\,dt$$

@@ -12,9 +12,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 from scipy.sparse.csgraph import connected_components
 
-from ..kernels.frontend.jaxpr import lean
+from ..kernels.frontend.jaxpr import eliminate_dead_code
 from ..kernels.frontend.trace import depends
-from ..kernels.primitive import open_up
+from ..kernels.primitive import lift_constants
 from ..parts.base import AbstractSignalPart
 from ..system.system import State, System
 from ..typing import Numbers, Scalar
@@ -27,12 +27,12 @@ Inputs = Mapping[str, Numbers | Callable[[Scalar], Array]]
 class Field(eqx.Module):
     """The vector field on one flat array: few leaves make gradients cheap.
 
-    `held` holds the outputs of controllers between their samples.
+    `sampled` holds the outputs of controllers between their samples.
     """
 
     system: System
     inputs: dict[str, Any]
-    held: dict[str, dict[str, Array]]
+    sampled: dict[str, dict[str, Array]]
     unravel: Callable[[Array], PyTree] = eqx.field(static=True)
     ledger: bool = eqx.field(static=True)
 
@@ -42,10 +42,10 @@ class Field(eqx.Module):
     def __call__(self, t: Scalar, flat: Float[Array, " n"]) -> Float[Array, " n"]:
         y, _ = self.unravel(flat)
         given = self.input_values(t)
-        rate = self.system.derivative(t, y, given, self.held)
+        rate = self.system.derivative(t, y, given, self.sampled)
         work = jnp.zeros(2 if self.ledger else 0, flat.dtype)
         if self.ledger:
-            work = jnp.stack(self.system.powers(t, y, given, self.held))
+            work = jnp.stack(self.system.powers(t, y, given, self.sampled))
         return ravel_pytree((rate, work))[0]
 
     def correct_coordinates(self, flat0: Array, flat1: Array, h: Scalar) -> Array:
@@ -54,9 +54,9 @@ class Field(eqx.Module):
         q = y0.q + h * self.system.mechanism.q_dot(y0.q, y1.v)
         return ravel_pytree((State(q, y1.v, y1.parts), work))[0]
 
-    def hold(self, held: dict[str, dict[str, Array]]) -> "Field":
+    def hold(self, sampled: dict[str, dict[str, Array]]) -> "Field":
         """The same with these outputs of controllers."""
-        return Field(self.system, self.inputs, held, self.unravel, self.ledger)
+        return Field(self.system, self.inputs, sampled, self.unravel, self.ledger)
 
     @property
     def controllers(self) -> list[str]:
@@ -73,7 +73,7 @@ class Field(eqx.Module):
         """Controllers take a sample: their states a period on, and their outputs."""
         system, names = self.system, self.controllers
         y, work = self.unravel(flat)
-        given, held = self.input_values(t), self.outputs(t, flat)
+        given, sampled = self.input_values(t), self.outputs(t, flat)
         own, shape_own = ravel_pytree({name: y.parts[name] for name in names})
 
         def rates(own: Array) -> Array:
@@ -81,9 +81,9 @@ class Field(eqx.Module):
             found = system.respond(names, t, states, given)
             return ravel_pytree({name: x.rate for name, x in found.items()})[0]
 
-        stepped = held_step(needed(rates, own), own, period)
+        stepped = sampled_step(needed(rates, own), own, period)
         states = {**y.parts, **shape_own(stepped)}
-        return ravel_pytree((State(y.q, y.v, states), work))[0], held
+        return ravel_pytree((State(y.q, y.v, states), work))[0], sampled
 
 
 def needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
@@ -92,14 +92,14 @@ def needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
     Outputs of controllers are much dearer than their rates, and their derivatives more
     so; a compiler would drop them only after they were traced.
     """
-    only = jaxpr_as_fun(lean(jax.make_jaxpr(fn)(x)))
+    only = jaxpr_as_fun(eliminate_dead_code(jax.make_jaxpr(fn)(x)))
     return lambda x: only(x)[0]
 
 
 SQUARINGS, TERMS = 24, 13
 
 
-def held_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array:
+def sampled_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array:
     r"""States of controllers one period on, their inputs held.
 
     $s + \int_0^T e^{A\tau}d\tau\,\dot s$ with $A = \partial\dot s/\partial s$: exact
@@ -132,7 +132,7 @@ def _grown(X: Float[Array, "n m"]) -> Float[Array, " n"]:
 
 def _apart(rates: ClosedJaxpr, n: int) -> list[np.ndarray]:
     """Sets of states whose rates depend on none of another set; all, if unknown."""
-    tied = depends(open_up(rates)[0])
+    tied = depends(lift_constants(rates)[0])
     if tied is None:
         return [np.arange(n)]
     count, label = connected_components(tied, directed=False)

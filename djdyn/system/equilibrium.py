@@ -97,8 +97,8 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         system, y, t, inputs = given
         now = system.at(t, placed(y, q, z), inputs)
         still = jnp.zeros(mechanism.nv)
-        forces = now.tau - dynamics.inverse(now.laden, still, now.F_WB)
-        masses = jnp.diagonal(dynamics.projected_inertia(now.laden))
+        forces = now.tau - dynamics.inverse(now.with_added_inertia, still, now.F_WB)
+        masses = jnp.diagonal(dynamics.projected_inertia(now.with_added_inertia))
         rates = {k: now.responses[k].rate["v"] for k in lines}
         return ravel_pytree(((forces / masses)[speeds], rates))[0]
 

@@ -67,7 +67,7 @@ def tangent(
     return vector
 
 
-def shifted(system: System, y: State, d: Tangent) -> State:
+def retract(system: System, y: State, d: Tangent) -> State:
     """The state that the tangent vector `d` at `y` points to."""
     m, moved = system.mechanism, [jnp.zeros(0, y.q.dtype)]
     for body, name in zip(m.bodies, m.joint_names, strict=True):
@@ -87,15 +87,15 @@ def difference(system: System, y0: State, y1: State) -> Tangent:
     return jnp.concatenate([*found, own1 - own0])
 
 
-def moved_by(system: System, y: State, d: Tangent) -> tuple[State, Matrix]:
+def retract_with_jacobian(system: System, y: State, d: Tangent) -> tuple[State, Matrix]:
     """The state `d` away, and what takes tangent vectors at `y` around `d` to it."""
-    moved = shifted(system, y, d)
-    return moved, carried(system, y, d, moved)
+    moved = retract(system, y, d)
+    return moved, transport(system, y, d, moved)
 
 
-def carried(system: System, y: State, d: Tangent, to: State) -> Matrix:
+def transport(system: System, y: State, d: Tangent, to: State) -> Matrix:
     """Takes small changes of `d` at `y` to tangent vectors at the state `to`."""
-    change = lambda e: difference(system, to, shifted(system, y, d + e))
+    change = lambda e: difference(system, to, retract(system, y, d + e))
     return jax.jacfwd(change)(jnp.zeros_like(d))
 
 

@@ -143,13 +143,13 @@ def _select(model: Any, steps: tuple[tuple[str, Any], ...]) -> Any:
     return model
 
 
-def get(model: PyTree, path: str) -> Array:
+def get_parameters(model: PyTree, path: str) -> Array:
     """The value at a path."""
     leaf, entry = _find(model, path)
     return leaf.value[entry] if entry else leaf.value
 
 
-def put(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
+def with_parameters(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
     """The model with the values at these paths replaced; all else is shared.
 
     Values outside the domain of their field, or of no possible body, are refused.
@@ -203,52 +203,52 @@ class AbstractTransform(eqx.Module):
     """A smooth, invertible map from all of R^n onto a domain."""
 
     @abc.abstractmethod
-    def inside(self, theta: Array) -> Any:
+    def constrain(self, theta: Array) -> Any:
         """From the unconstrained number to the parameter."""
 
     @abc.abstractmethod
-    def outside(self, value: Any) -> Array:
+    def unconstrain(self, value: Any) -> Array:
         """From the parameter to the unconstrained number."""
 
 
 class Unbounded(AbstractTransform):
     """Any number."""
 
-    def inside(self, theta: Array) -> Array:
+    def constrain(self, theta: Array) -> Array:
         return theta
 
-    def outside(self, value: Array) -> Array:
+    def unconstrain(self, value: Array) -> Array:
         return value
 
 
 class Positive(AbstractTransform):
     """A positive number, by its logarithm."""
 
-    def inside(self, theta: Array) -> Array:
+    def constrain(self, theta: Array) -> Array:
         return jnp.exp(theta)
 
-    def outside(self, value: Array) -> Array:
+    def unconstrain(self, value: Array) -> Array:
         return jnp.log(value)
 
 
-class Bounded(AbstractTransform):
+class Sigmoid(AbstractTransform):
     """A number between `low` and `high`, by the logistic function."""
 
     low: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
     high: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
 
-    def inside(self, theta: Array) -> Array:
+    def constrain(self, theta: Array) -> Array:
         return self.low + (self.high - self.low) * jax.nn.sigmoid(theta)
 
-    def outside(self, value: Array) -> Array:
+    def unconstrain(self, value: Array) -> Array:
         x = (value - self.low) / (self.high - self.low)
         return jnp.log(x) - jnp.log1p(-x)
 
 
-class Between(AbstractTransform):
+class Box(AbstractTransform):
     """A number from `low` to `high` that may reach both, for searches that keep bounds.
 
-    For gains that may well be best at a bound. By the logistic function of `Bounded` a
+    For gains that may well be best at a bound. By the logistic function of `Sigmoid` a
     bound is infinitely far, and a step that goes too near it is not taken back. For
     searches that know no bounds what lies beyond is as good as what lies on them.
     """
@@ -256,18 +256,18 @@ class Between(AbstractTransform):
     low: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
     high: Float[Array, "..."] = eqx.field(converter=jnp.asarray)
 
-    def inside(self, theta: Array) -> Array:
+    def constrain(self, theta: Array) -> Array:
         # Not `clip`, which has half a slope on its bounds.
         above = jnp.where(theta < self.low, self.low, theta)
         return jnp.where(above > self.high, self.high, above)
 
-    def outside(self, value: Array) -> Array:
+    def unconstrain(self, value: Array) -> Array:
         return jnp.where((self.low <= value) & (value <= self.high), value, jnp.nan)
 
 
 def bounds_of(transform: AbstractTransform) -> tuple[Array, Array]:
     """Of the unconstrained number; infinite, unless a search is to keep them."""
-    if isinstance(transform, Between):
+    if isinstance(transform, Box):
         return transform.low, transform.high
     return jnp.array(-jnp.inf), jnp.array(jnp.inf)
 
@@ -275,11 +275,11 @@ def bounds_of(transform: AbstractTransform) -> tuple[Array, Array]:
 class PositiveDefinite(AbstractTransform):
     """A symmetric positive definite matrix, by its Cholesky factor's logarithms."""
 
-    def inside(self, theta: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    def constrain(self, theta: Float[Array, "n n"]) -> Float[Array, "n n"]:
         L = jnp.tril(theta, -1) + jnp.diag(jnp.exp(jnp.diagonal(theta)))
         return L @ L.T
 
-    def outside(self, value: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    def unconstrain(self, value: Float[Array, "n n"]) -> Float[Array, "n n"]:
         L = jnp.linalg.cholesky(value)
         return jnp.tril(L, -1) + jnp.diag(jnp.log(jnp.diagonal(L)))
 
@@ -287,10 +287,10 @@ class PositiveDefinite(AbstractTransform):
 class Direction(AbstractTransform):
     """A unit vector."""
 
-    def inside(self, theta: Float[Array, " n"]) -> Float[Array, " n"]:
+    def constrain(self, theta: Float[Array, " n"]) -> Float[Array, " n"]:
         return theta / jnp.sqrt(theta @ theta)
 
-    def outside(self, value: Float[Array, " n"]) -> Float[Array, " n"]:
+    def unconstrain(self, value: Float[Array, " n"]) -> Float[Array, " n"]:
         return value
 
 
@@ -305,21 +305,21 @@ class PhysicalInertia(AbstractTransform):
     rigid-body inertia*, 2022).
     """
 
-    def inside(self, theta: Float[Array, "10"]) -> dict[str, Array]:
+    def constrain(self, theta: Float[Array, "10"]) -> dict[str, Array]:
         factor = jnp.zeros((4, 4)).at[jnp.tril_indices(4)].set(theta)
-        P = PositiveDefinite().inside(factor)
+        P = PositiveDefinite().constrain(factor)
         mass, c = P[3, 3], P[:3, 3] / P[3, 3]
         second = P[:3, :3] - mass * jnp.outer(c, c)
         inertia = jnp.trace(second) * jnp.eye(3) - second
         return {"mass": mass, "p_BC": c, "I_BC": inertia}
 
-    def outside(self, value: Any) -> Float[Array, "10"]:
+    def unconstrain(self, value: Any) -> Float[Array, "10"]:
         mass, c, inertia = value["mass"], value["p_BC"], value["I_BC"]
         second = 0.5 * jnp.trace(inertia) * jnp.eye(3) - inertia
         second = second + mass * jnp.outer(c, c)
         h = (mass * c)[:, None]
         P = jnp.block([[second, h], [h.T, mass[None, None]]])
-        return PositiveDefinite().outside(P)[jnp.tril_indices(4)]
+        return PositiveDefinite().unconstrain(P)[jnp.tril_indices(4)]
 
 
 class FreeParameter(eqx.Module):
@@ -342,10 +342,12 @@ def pack(model: PyTree, free: Sequence[FreeParameter | str]) -> dict[str, Array]
     for f in as_free(free):
         if isinstance(f.transform, PhysicalInertia):
             leaves = ("mass", "p_BC", "I_BC")
-            inside = {leaf: get(model, f"{f.path}.{leaf}") for leaf in leaves}
+            inside = {
+                leaf: get_parameters(model, f"{f.path}.{leaf}") for leaf in leaves
+            }
         else:
-            inside = get(model, f.path)
-        value = f.transform.outside(inside)
+            inside = get_parameters(model, f.path)
+        value = f.transform.unconstrain(inside)
         if known(value) and not np.all(np.isfinite(value)):
             raise ValueError(
                 f"{f.path!r} = {inside} is not inside the domain of "
@@ -361,9 +363,9 @@ def unpack(
     """The model with its free numbers replaced; all else is shared."""
     values = {}
     for f in as_free(free):
-        inside = f.transform.inside(theta[f.path])
+        inside = f.transform.constrain(theta[f.path])
         if isinstance(inside, dict):
             values |= {f"{f.path}.{leaf}": x for leaf, x in inside.items()}
         else:
             values[f.path] = inside
-    return put(model, values)
+    return with_parameters(model, values)

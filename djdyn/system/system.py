@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 from ..multibody import dynamics
 from ..multibody.constraints import constrained
 from ..multibody.joints import Prescribed
-from ..multibody.kinematics import World, look
+from ..multibody.kinematics import World, forward_kinematics
 from ..multibody.mechanism import Mechanism
 from ..multibody.spatial import shift_twist
 from ..parts.base import AbstractPart, AbstractPlacedPart, JointLoad, Response
@@ -37,16 +37,16 @@ class _Board:
     state can be read without evaluating it, which is how a loop is broken by a lag.
     """
 
-    def __init__(self, system: "System", world: World, y: State, inputs, held):
+    def __init__(self, system: "System", world: World, y: State, inputs, sampled):
         self.system, self.world, self.y = system, world, y
-        self.inputs, self.held = inputs, held
+        self.inputs, self.sampled = inputs, sampled
         self.responses: dict[str, Response] = {}
         self.waiting: list[str] = []
 
     def respond(self, name: str) -> Response:
-        if name in self.held:
+        if name in self.sampled:
             still = jax.tree.map(jnp.zeros_like, self.y.parts[name])
-            return Response(still, outputs=self.held[name])
+            return Response(still, outputs=self.sampled[name])
         if name in self.waiting:
             loop = " -> ".join([*self.waiting[self.waiting.index(name) :], name])
             raise SignalError(f"signals form a cycle: {loop}")
@@ -113,13 +113,13 @@ class Instant(eqx.Module):
     tau: Float[Array, " nv"]
     F_WB: Float[Array, "bodies 6"]
     v_dot: Float[Array, " nv"]
-    carried_W: Float[Array, "bodies 6 6"] | None = None
+    added_inertia_W: Float[Array, "bodies 6 6"] | None = None
     held_W: Float[Array, "bodies 6"] | None = None  # of F_WB, what constraints exert
 
     @property
-    def laden(self) -> World:
+    def with_added_inertia(self) -> World:
         """The world with the inertias that parts hang on its bodies."""
-        return _laden(self.world, self.carried_W)
+        return _with_added_inertia(self.world, self.added_inertia_W)
 
     @property
     def A_WB(self) -> Float[Array, "bodies 6"]:
@@ -137,14 +137,14 @@ class Instant(eqx.Module):
     def reaction(self, joint: str) -> Vec6:
         """Wrench that the joint transmits to its body, at its origin, in its axes."""
         row = self.world.mechanism.joint_index(joint)
-        return dynamics.reactions(self.laden, self.v_dot, self.F_WB)[row]
+        return dynamics.reactions(self.with_added_inertia, self.v_dot, self.F_WB)[row]
 
     def constraint_force(
         self, joint: str, directions: Float[Array, "k 6"]
     ) -> Float[Array, " k"]:
         """The joint's loads along chosen directions, by auxiliary speeds."""
         return dynamics.constraint_force(
-            self.laden, self.v_dot, joint, directions, self.F_WB
+            self.with_added_inertia, self.v_dot, joint, directions, self.F_WB
         )
 
     def constraint_loss(self) -> Scalar:
@@ -163,7 +163,9 @@ class Instant(eqx.Module):
             if isinstance(body.joint, Prescribed)
         ]
         if driven:
-            wrenches = dynamics.reactions(self.laden, self.v_dot, self.F_WB)
+            wrenches = dynamics.reactions(
+                self.with_added_inertia, self.v_dot, self.F_WB
+            )
             for b in driven:
                 p = mechanism.parents[b]
                 step = world.X_WB.p[b] - world.X_WB.p[p]
@@ -173,11 +175,11 @@ class Instant(eqx.Module):
         return power
 
 
-def _laden(world: World, carried_W: Array | None) -> World:
-    if carried_W is None:
+def _with_added_inertia(world: World, added_inertia_W: Array | None) -> World:
+    if added_inertia_W is None:
         return world
-    at = lambda w: w.carried_W
-    return eqx.tree_at(at, world, carried_W, is_leaf=lambda x: x is None)
+    at = lambda w: w.added_inertia_W
+    return eqx.tree_at(at, world, added_inertia_W, is_leaf=lambda x: x is None)
 
 
 def _named(parts: Any) -> dict[str, Any]:
@@ -251,7 +253,7 @@ class System(eqx.Module):
         m = self.mechanism
         q = _fill("q", q, m.q0(), m.q_slice)
         placed = [isinstance(part, AbstractPlacedPart) for part in self.parts.values()]
-        world = look(m, q) if any(placed) else None
+        world = forward_kinematics(m, q) if any(placed) else None
         states = {
             name: part.start(world)
             if isinstance(part, AbstractPlacedPart) and world is not None
@@ -269,15 +271,15 @@ class System(eqx.Module):
         t: ArrayLike,
         y: State,
         inputs: Mapping[str, Array] | None = None,
-        held: Mapping[str, dict[str, Array]] | None = None,
+        sampled: Mapping[str, dict[str, Array]] | None = None,
     ) -> Instant:
         """Evaluates everything at time `t` and state `y`.
 
-        `held` gives the outputs of parts that are not evaluated now (a controller
+        `sampled` gives the outputs of parts that are not evaluated now (a controller
         between two samples).
         """
         t = jnp.asarray(t, y.v.dtype)
-        now = _at(self, t, y, dict(inputs or {}), dict(held or {}))
+        now = _at(self, t, y, dict(inputs or {}), dict(sampled or {}))
         given = lambda i: (i.system, i.y, i.world.mechanism)
         return eqx.tree_at(given, now, (self, y, self.mechanism))
 
@@ -292,20 +294,20 @@ class System(eqx.Module):
         t = jnp.asarray(t, y.v.dtype)
         return _respond(self, tuple(names), t, y, dict(inputs or {}))
 
-    def _board(self, t: ArrayLike, y: State, inputs: Any, held: Any) -> _Board:
-        world = look(self.mechanism, y.q, y.v, t)
-        return _Board(self, world, y, {**self.inputs, **(inputs or {})}, held or {})
+    def _board(self, t: ArrayLike, y: State, inputs: Any, sampled: Any) -> _Board:
+        world = forward_kinematics(self.mechanism, y.q, y.v, t)
+        return _Board(self, world, y, {**self.inputs, **(inputs or {})}, sampled or {})
 
     def derivative(
         self,
         t: ArrayLike,
         y: State,
         inputs: Mapping[str, Array] | None = None,
-        held: Mapping[str, dict[str, Array]] | None = None,
+        sampled: Mapping[str, dict[str, Array]] | None = None,
     ) -> State:
         """The right-hand side of the equations of motion, shaped like `y`."""
         t = jnp.asarray(t, y.v.dtype)
-        return _derivative(self, t, y, dict(inputs or {}), dict(held or {}))
+        return _derivative(self, t, y, dict(inputs or {}), dict(sampled or {}))
 
     # The energy ledger --------------------------------------------------------------
 
@@ -318,13 +320,13 @@ class System(eqx.Module):
         t: ArrayLike,
         y: State,
         inputs: Mapping[str, Array] | None = None,
-        held: Mapping[str, dict[str, Array]] | None = None,
+        sampled: Mapping[str, dict[str, Array]] | None = None,
     ) -> tuple[Scalar, Scalar]:
         """Power drawn from outside, and power lost."""
-        now = self.at(t, y, inputs, held)
+        now = self.at(t, y, inputs, sampled)
         power_in, power_loss = now.boundary_power(), now.constraint_loss()
         for name, part in self.parts.items():
-            if name not in (held or {}):
+            if name not in (sampled or {}):
                 arguments = (now.world.t, y.parts[name], now.world, now.signals)
                 power_in += part.power_in(*arguments)
                 power_loss += part.power_loss(*arguments)
@@ -337,9 +339,9 @@ def _at(
     t: Scalar,
     y: State,
     inputs: dict[str, Array],
-    held: dict[str, dict[str, Array]],
+    sampled: dict[str, dict[str, Array]],
 ) -> Instant:
-    board = system._board(t, y, inputs, held)
+    board = system._board(t, y, inputs, sampled)
     world = board.world
     responses = {name: board.respond(name) for name in system.parts}
     tau, F_WB = jnp.zeros_like(y.v), jnp.zeros_like(world.V_WB)
@@ -356,14 +358,14 @@ def _at(
         for inertia in response.inertias:
             more = inertia.matrices(world)
             carried = more if carried is None else carried + more
-    laden, holding = _laden(world, carried), None
-    v_dot = dynamics.forward(laden, tau, F_WB)
+    with_added_inertia, holding = _with_added_inertia(world, carried), None
+    v_dot = dynamics.forward(with_added_inertia, tau, F_WB)
     signals = board.everything()
     if any(response.constraints for response in responses.values()):
         wanted = {name: r.constraints for name, r in responses.items()}
-        v_dot, holding, sizes = constrained(laden, v_dot, F_WB, wanted)
+        v_dot, holding, sizes = constrained(with_added_inertia, v_dot, F_WB, wanted)
         F_WB = F_WB + holding
-        signals |= {f"{name}.pressing": size for name, size in sizes.items()}
+        signals |= {f"{name}.normal_force": size for name, size in sizes.items()}
     return Instant(
         system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
     )
@@ -375,9 +377,9 @@ def _derivative(
     t: Scalar,
     y: State,
     inputs: dict[str, Array],
-    held: dict[str, dict[str, Array]],
+    sampled: dict[str, dict[str, Array]],
 ) -> State:
-    now = system.at(t, y, inputs, held)
+    now = system.at(t, y, inputs, sampled)
     rates = {name: response.rate for name, response in now.responses.items()}
     return State(system.mechanism.q_dot(y.q, y.v), now.v_dot, rates)
 

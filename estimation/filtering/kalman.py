@@ -21,11 +21,11 @@ from jaxtyping import Array, Float
 from djdyn.system.manifold import (
     Matrix,
     Tangent,
-    carried,
     difference,
     dimension,
-    moved_by,
-    shifted,
+    retract,
+    retract_with_jacobian,
+    transport,
 )
 from djdyn.system.system import State, System
 from djdyn.typing import Numbers, Scalar, known
@@ -52,8 +52,8 @@ class Filtered(eqx.Module):
     numbers were measured.
     """
 
-    now: Estimate
-    next: Estimate
+    filtered: Estimate
+    predicted: Estimate
     cross: Float[Array, "n k k"]  # covariance of the errors now and next
     innovations: Float[Array, "n m"]
     nis: Float[Array, " n"]
@@ -116,13 +116,13 @@ def _filter(
 def _update(
     model: StateModel, moments: Moments, row: Any, y: State, P: Matrix
 ) -> tuple[State, Matrix, Array, Scalar, Scalar]:
-    at = lambda d: model.output(row.t, shifted(model.system, y, d))
+    at = lambda d: model.output(row.t, retract(model.system, y, d))
     expected, S, C = moments(lambda d: jnp.where(row.seen, at(d), 0.0), P)
     d, known, r, e, L = condition(model, row, expected, S, C)
     nis, spread = e @ e, jnp.sum(jnp.log(jnp.diagonal(L)))
     count = jnp.sum(row.seen).astype(e.dtype)
     log = -0.5 * (nis + count * jnp.log(2 * jnp.pi)) - spread
-    moved, G = moved_by(model.system, y, d)
+    moved, G = retract_with_jacobian(model.system, y, d)
     return moved, symmetric(G @ (P - known) @ G.T), r, nis, log
 
 
@@ -150,10 +150,10 @@ def _predict(
     model: StateModel, moments: Moments, row: Any, y: State, P: Matrix
 ) -> tuple[State, Matrix, Matrix]:
     system, start = model.system, model.step(row.t, y, row.dt)
-    step = lambda d: model.step(row.t, shifted(system, y, d), row.dt)
+    step = lambda d: model.step(row.t, retract(system, y, d), row.dt)
     d, S, C = moments(lambda d: difference(system, start, step(d)), P)
     S = S + row.dt * model.drive @ model.drive.T
-    moved, G = moved_by(system, start, d)
+    moved, G = retract_with_jacobian(system, start, d)
     return moved, symmetric(G @ S @ G.T), C @ G.T
 
 
@@ -181,13 +181,13 @@ def symmetric(P: Matrix) -> Matrix:
 @eqx.filter_jit
 def smooth(model: StateModel, filtered: Filtered) -> Estimate:
     """Estimates states from all measurements, those after each time included."""
-    system, now, later = model.system, filtered.now, filtered.next
+    system, now, later = model.system, filtered.filtered, filtered.predicted
 
     def turn(carry: tuple[State, Matrix], row: Any) -> tuple[tuple[State, Matrix], Any]:
         (y_s, P_s), (y, P, y1, P1, C) = carry, row
         gain = cho_solve((jnp.linalg.cholesky(P1), True), C.T).T
-        T = carried(system, y_s, jnp.zeros_like(P[0]), y1)
-        moved, G = moved_by(system, y, gain @ difference(system, y1, y_s))
+        T = transport(system, y_s, jnp.zeros_like(P[0]), y1)
+        moved, G = retract_with_jacobian(system, y, gain @ difference(system, y1, y_s))
         P = G @ (P + gain @ (T @ P_s @ T.T - P1) @ gain.T) @ G.T
         found = (moved, symmetric(P))
         return found, found

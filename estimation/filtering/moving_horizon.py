@@ -20,7 +20,13 @@ import jax.numpy as jnp
 import optimistix as optx
 from jaxtyping import Array, Bool, Float
 
-from djdyn.system.manifold import Matrix, carried, difference, moved_by, shifted
+from djdyn.system.manifold import (
+    Matrix,
+    difference,
+    retract,
+    retract_with_jacobian,
+    transport,
+)
 from djdyn.system.system import State
 from djdyn.typing import Numbers
 
@@ -132,12 +138,12 @@ def _course(
 ) -> State:
     """The states that the unknowns stand for, one a sample."""
     u, w = unknowns
-    first = shifted(model.system, y_s, jnp.linalg.cholesky(P_s) @ u)
+    first = retract(model.system, y_s, jnp.linalg.cholesky(P_s) @ u)
 
     def turn(y: State, row: Any) -> tuple[State, State]:
         t, dt, w = row
         y = model.step(t, y, dt)
-        y = shifted(model.system, y, jnp.sqrt(dt) * model.drive @ w)
+        y = retract(model.system, y, jnp.sqrt(dt) * model.drive @ w)
         return y, y
 
     _, later = jax.lax.scan(turn, first, (given.t[:-1], given.dt[:-1], w))
@@ -190,16 +196,16 @@ def _move_on(
     y, second = (jax.tree.map(lambda x, i=i: x[i], ys) for i in (0, 1))
     zero = jnp.zeros_like(P_s[0])
     a = difference(system, y, y_s)
-    T = carried(system, y_s, zero, y)
+    T = transport(system, y_s, zero, y)
     P = T @ P_s @ T.T
-    at = lambda d: jnp.where(row.seen, model.output(row.t, shifted(system, y, d)), 0.0)
+    at = lambda d: jnp.where(row.seen, model.output(row.t, retract(system, y, d)), 0.0)
     H = jax.jacfwd(at)(zero)
     gain, known, *_ = condition(model, row, at(zero) + H @ a, H @ P @ H.T, P @ H.T)
     start = model.step(row.t, y, row.dt)
-    step = lambda d: model.step(row.t, shifted(system, y, d), row.dt)
+    step = lambda d: model.step(row.t, retract(system, y, d), row.dt)
     F = jax.jacfwd(lambda d: difference(system, start, step(d)))(zero)
     P = F @ (P - known) @ F.T + row.dt * model.drive @ model.drive.T
-    y_s, G = moved_by(system, start, F @ (a + gain))
+    y_s, G = retract_with_jacobian(system, start, F @ (a + gain))
     P = symmetric(G @ P @ G.T)
     u = jax.scipy.linalg.solve_triangular(
         jnp.linalg.cholesky(P), difference(system, y_s, second), lower=True

@@ -13,7 +13,7 @@ from djdyn.system.parameters import FreeParameter
 
 from .fit import fit, rms
 from .problem import Problem
-from .result import Fit
+from .result import FitResult
 from .trial import Trial
 
 
@@ -45,7 +45,9 @@ class Residuals:
         return "\n".join(lines)
 
 
-def residuals(found: Fit, *, lags: int = 10, once: float = 0.01) -> list[Residuals]:
+def residuals(
+    found: FitResult, *, lags: int = 10, once: float = 0.01
+) -> list[Residuals]:
     """Of every trial, where they were fitted."""
     r, _ = eqx.filter_jit(found.problem.data_residuals)(found.x)
     parts, at = [], 0
@@ -92,13 +94,13 @@ def cross_validate(
         # Hidden, not removed, so that one compiled fit serves all.
         blind = left.keep(none(len(left), bool))
         rest = [blind if j == i else t for j, t in enumerate(trials)]
-        one = fit(model, rest, free, hold_out=0.0, go_on=True, **how)
+        one = fit(model, rest, free, hold_out=0.0, allow_unidentifiable=True, **how)
         judge = Problem(one.model, [left], free)
         found[left.name] = rms(judge, judge.x)
     return found
 
 
-def compare(fits: Mapping[str, Fit]) -> dict[str, dict[str, float]]:
+def compare_fits(fits: Mapping[str, FitResult]) -> dict[str, dict[str, float]]:
     r"""Candidate models of the same data by information criteria, the best first.
 
     With $\chi^2$ the sum of squares, $k$ unknowns and $n$ numbers measured,

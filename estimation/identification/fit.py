@@ -12,13 +12,13 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from djdyn.optimize.multistart import descend, is_squares, solver_for
-from djdyn.system.parameters import FreeParameter, Positive, get
+from djdyn.system.parameters import FreeParameter, Positive, get_parameters
 from djdyn.typing import Numbers
 
-from .identifiability import Observability, UnobservableError, of_jacobian
+from .identifiability import Identifiability, UnidentifiableError, of_jacobian
 from .losses import Squares
-from .problem import Problem, linear
-from .result import Fit
+from .problem import Problem, linearise_residuals
+from .result import FitResult
 from .trial import Trial
 
 
@@ -34,15 +34,15 @@ def fit(
     loss: Callable[[Array], Array] | None = None,
     method: Any = "lm",
     starts: Mapping[str, Numbers] | None = None,
-    grow: Sequence[float] = (),
+    growing_windows: Sequence[float] = (),
     hold_out: float | Trial | Sequence[Trial] = 0.1,
-    go_on: bool = False,
+    allow_unidentifiable: bool = False,
     limit: float = 1.0,
     tolerance: float = 1e-6,
     max_steps: int = 100,
     save: Path | str | None = None,
     progress: bool = True,
-) -> Fit:
+) -> FitResult:
     """The unknowns that make a model predict its trials best.
 
     **Arguments:**
@@ -55,13 +55,13 @@ def fit(
     - `method`: `"lm"`, `"dogleg"` (least squares), `"bfgs"`, `"adam"` (any loss), or a
       solver of Optimistix.
     - `starts`: values by path with a leading axis, one start each; all of them descend
-      together, and the best is the answer. See `scatter`.
+      together, and the best is the answer. See `random_starts`.
     - `grow`: shares of every record, increasing, that are fitted before all of it: what
       comes early is simpler, and leads to where the rest can be understood.
     - `hold_out`: the share of every record, at its end, that is not fitted but judged
       by; or trials to judge by.
-    - `go_on`: even if the data cannot determine all unknowns to within `limit` times
-      their scale (their size, or their prior's deviation).
+    - `allow_unidentifiable`: fits even if the data cannot determine all unknowns to
+      within `limit` times their scale (their size, or their prior's deviation).
     - `save`: a file that keeps the last step. If it is there, the fit goes on from it.
     """
     whole = Problem(model, trials, free, dict(priors or {}), loss)
@@ -70,27 +70,27 @@ def fit(
     if is_squares(solver):
         eqx.filter_eval_shape(problem.weighed, jnp.zeros(1))  # refuses a scalar loss
     x0 = _lanes(problem, starts)
-    J = linear(_fisher(problem), x0[0])[1]
-    gate = of_jacobian(problem, J, limit)
-    if not gate.ok and not go_on:
-        raise UnobservableError(gate)
+    J = linearise_residuals(_fisher(problem), x0[0])[1]
+    identifiability = of_jacobian(problem, J, limit)
+    if not identifiability.ok and not allow_unidentifiable:
+        raise UnidentifiableError(identifiability)
     path = None if save is None else Path(save).with_suffix(".npz")
     squares = is_squares(solver)
     rough = solver_for(method, max(tolerance, ROUGH))
     xs, past = x0, []
-    for i, share in enumerate(grow):
+    for i, share in enumerate(growing_windows):
         part = _first(problem, share)
-        J = linear(_fisher(part), xs[0])[1] if squares else None
+        J = linearise_residuals(_fisher(part), xs[0])[1] if squares else None
         kept = None if path is None else path.with_stem(f"{path.stem}-{i}")
         xs, _, _, history = descend(part, xs, J, rough, max_steps, kept, progress)
         past.append(history)
-    J = linear(_fisher(problem), xs[0])[1] if grow else J
+    J = linearise_residuals(_fisher(problem), xs[0])[1] if growing_windows else J
     J = J if squares else None
     xs, costs, ended, history = descend(
         problem, xs, J, solver, max_steps, path, progress
     )
     history = np.concatenate([*past, history])
-    return _summary(problem, judges, x0, gate, xs, costs, ended, history)
+    return _summary(problem, judges, x0, identifiability, xs, costs, ended, history)
 
 
 def _first(problem: Problem, share: float) -> Problem:
@@ -141,7 +141,7 @@ def _lanes(problem: Problem, starts: Mapping[str, Numbers] | None) -> Array:
     if len({*sizes.values()}) != 1:
         raise ValueError(f"starts need one number of them, got {sizes}")
     shared, own = problem.split(problem.x)
-    theta = {p: jax.vmap(free[p].transform.outside)(x) for p, x in values.items()}
+    theta = {p: jax.vmap(free[p].transform.unconstrain)(x) for p, x in values.items()}
     for path, x in theta.items():
         if not np.all(np.isfinite(x)):
             raise ValueError(f"a start of {path!r} is outside its domain")
@@ -149,7 +149,7 @@ def _lanes(problem: Problem, starts: Mapping[str, Numbers] | None) -> Array:
     return jax.vmap(row)(theta)
 
 
-def scatter(
+def random_starts(
     model: PyTree,
     free: Sequence[FreeParameter | str],
     count: int,
@@ -165,7 +165,7 @@ def scatter(
     rng, found = np.random.default_rng(seed), {}
     for f in free:
         f = FreeParameter(f) if isinstance(f, str) else f
-        value = np.asarray(get(model, f.path))
+        value = np.asarray(get_parameters(model, f.path))
         u = decades * rng.uniform(-0.5, 0.5, (count, *value.shape))
         positive = isinstance(f.transform, Positive)
         found[f.path] = value * 10.0**u if positive else value * (1 + u)
@@ -176,17 +176,17 @@ def _summary(
     problem: Problem,
     judges: Problem | None,
     x0: Float[Array, "starts k"],
-    gate: Observability,
+    identifiability: Identifiability,
     xs: Float[Array, "starts k"],
     costs: Float[Array, " starts"],
     converged: np.ndarray,
     history: np.ndarray,
-) -> Fit:
+) -> FitResult:
     best = int(jnp.argmin(costs))
     x = xs[best]
-    _, J = linear(_fisher(problem), x)
+    _, J = linearise_residuals(_fisher(problem), x)
     model, placed = problem.placed(x)
-    return Fit(
+    return FitResult(
         problem=problem,
         x=x,
         J=J,
@@ -198,9 +198,11 @@ def _summary(
         all_x0=np.asarray(x0),
         all_x=np.asarray(xs),
         costs=np.asarray(costs),
-        before=gate,
-        after=of_jacobian(problem, J, gate.limit),
-        held_out=None if judges is None else rms(judges, _judged(problem, judges, x)),
+        before=identifiability,
+        after=of_jacobian(problem, J, identifiability.limit),
+        hold_out_error=None
+        if judges is None
+        else rms(judges, _judged(problem, judges, x)),
     )
 
 

@@ -6,13 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .problem import Problem, linear
+from .problem import Problem, linearise_residuals
 
 
-class UnobservableError(ValueError):
+class UnidentifiableError(ValueError):
     """The data cannot determine some unknown; `check` says which and why."""
 
-    def __init__(self, check: "Observability"):
+    def __init__(self, check: "Identifiability"):
         super().__init__(
             f"{check.verdict()}; fix it, give it a prior or measure something else, "
             "or go on with go_on=True"
@@ -21,7 +21,7 @@ class UnobservableError(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Observability:
+class Identifiability:
     """Singular values of the Jacobian, one unknown's scale and one noise as units.
 
     A value below `1 / limit` says: moving along that direction by `limit` times the
@@ -86,15 +86,15 @@ class Observability:
 
 def observability(
     problem: Problem, x: Float[Array, " k"] | None = None, limit: float = 1.0
-) -> Observability:
+) -> Identifiability:
     """At `x`, by default where the model stands; priors count as data."""
     x = problem.x if x is None else x
-    return of_jacobian(problem, linear(problem, x)[1], limit)
+    return of_jacobian(problem, linearise_residuals(problem, x)[1], limit)
 
 
 def of_jacobian(
     problem: Problem, J: Float[Array, "n k"], limit: float
-) -> Observability:
+) -> Identifiability:
     """The same from a Jacobian that is known."""
     scaled = np.asarray(J * problem.scale[None])
     if not np.all(np.isfinite(scaled)):
@@ -106,4 +106,4 @@ def of_jacobian(
     k = scaled.shape[1]
     padded = jnp.concatenate([jnp.asarray(scaled), jnp.zeros((k, k))])
     _, singular, directions = np.linalg.svd(np.asarray(padded), full_matrices=False)
-    return Observability(problem.names, singular, directions, limit)
+    return Identifiability(problem.names, singular, directions, limit)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from djdyn.optimize.multistart import Units, cost_in_units
 
 from .problem import Problem
-from .result import Fit
+from .result import FitResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Posterior:
 
 
 def posterior(
-    fit: Fit,
+    fit: FitResult,
     *,
     samples: int = 500,
     warmup: int = 300,

@@ -10,7 +10,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from djdyn.optimize.multistart import AbstractProblem, Flat, entries
-from djdyn.system.parameters import Between, FreeParameter, Unbounded, pack, unpack
+from djdyn.system.parameters import Box, FreeParameter, Unbounded, pack, unpack
 from djdyn.typing import Scalar
 
 from .losses import Squares
@@ -51,7 +51,7 @@ class Problem(AbstractProblem):
         self.free = tuple(FreeParameter(f) if isinstance(f, str) else f for f in free)
         self.priors, self.loss = as_priors(priors), loss or Squares()
         for f in (*self.free, *(f for t in self.trials for f in t.free)):
-            if isinstance(f.transform, Between):
+            if isinstance(f.transform, Box):
                 raise ValueError(f"{f.path!r}: estimates are Bounded, not Between")
         names = [t.name for t in self.trials]
         if len({*names}) != len(names):
@@ -125,7 +125,7 @@ class Problem(AbstractProblem):
             theta |= {f"{trial.name}/{path}": v for path, v in mine.items()}
         found = {}
         for name, f, _ in self._listed():
-            inside = f.transform.inside(theta[name])
+            inside = f.transform.constrain(theta[name])
             if isinstance(inside, dict):
                 found |= {f"{name}.{leaf}": v for leaf, v in inside.items()}
             else:
@@ -199,7 +199,7 @@ class Problem(AbstractProblem):
         rest = jnp.concatenate([extra, self.prior_residuals(x)])
         return (r if r.ndim == 0 else r @ r / 2) + rest @ rest / 2
 
-    def linear(self, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
+    def linearise_residuals(self, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
         """Residuals and their Jacobian, forward unless there are more unknowns."""
         n = sum(t.values.size for t in self.trials)
         adjoint, jacobian = ("forward", jax.jacfwd) if x.size <= n else (
@@ -243,9 +243,9 @@ def _kind(trial: Trial) -> Any:
 
 
 @eqx.filter_jit
-def linear(problem: Problem, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
+def linearise_residuals(problem: Problem, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
     """Residuals and their Jacobian, compiled."""
-    return problem.linear(x)
+    return problem.linearise_residuals(x)
 
 
 @eqx.filter_jit

@@ -39,7 +39,7 @@ def static_mean(data: MarkerData, reject: Number = 4.0) -> StaticMean:
     return StaticMean(means, deviations, counts)
 
 
-def noise(data: MarkerData) -> Float[np.ndarray, "m 3"]:
+def estimate_noise(data: MarkerData) -> Float[np.ndarray, "m 3"]:
     r"""Deviation of the noise of every channel, m, from a record of moving markers.
 
     Third differences of white noise have the variance $20\sigma^2$, and those of a

@@ -8,17 +8,17 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from djdyn.optimize.multistart import entries
-from djdyn.system.parameters import Bounded, Positive, Unbounded, parameters
+from djdyn.system.parameters import Positive, Sigmoid, Unbounded, parameters
 
-from .identifiability import Observability
+from .identifiability import Identifiability
 from .problem import Problem, shown
 
 
-ELEMENTWISE = (Unbounded, Positive, Bounded)
+ELEMENTWISE = (Unbounded, Positive, Sigmoid)
 
 
 @dataclasses.dataclass(frozen=True)
-class Fit:
+class FitResult:
     """Prints as a table of parameters with their 95 % intervals.
 
     `x` are the unknowns unconstrained, in the order of `problem.names`, `J` the
@@ -38,9 +38,9 @@ class Fit:
     all_x0: Float[np.ndarray, "starts k"]
     all_x: Float[np.ndarray, "starts k"]
     costs: Float[np.ndarray, " starts"]
-    before: Observability
-    after: Observability
-    held_out: float | None
+    before: Identifiability
+    after: Identifiability
+    hold_out_error: float | None
 
     @property
     def x0(self) -> Float[Array, " k"]:
@@ -96,7 +96,7 @@ class Fit:
             if isinstance(f.transform, ELEMENTWISE):
                 half = z * np.sqrt(np.diag(self.covariance_x)[one])
                 ends = [self.x[one] + s * half for s in (-1, 1)]
-                inside = [f.transform.inside(e.reshape(like.shape)) for e in ends]
+                inside = [f.transform.constrain(e.reshape(like.shape)) for e in ends]
                 found[name] = tuple(np.asarray(e) for e in inside)
         for name, value in self.values.items():
             half = z * self.deviations[name]
@@ -147,10 +147,9 @@ class Fit:
             near = int(np.sum(self.costs < self.cost * 1.01 + 1e-9))
             said += f"; {near} of {len(self.costs)} starts ended there"
         lines = [said, self.after.verdict()]
-        if self.held_out is not None:
-            lines.append(
-                f"error on data not fitted: {self.held_out:.3g} standard deviations"
-            )
+        if self.hold_out_error is not None:
+            error = f"{self.hold_out_error:.3g} standard deviations"
+            lines.append(f"error on data not fitted: {error}")
         return lines
 
 

@@ -16,7 +16,7 @@ Predict = Callable[..., Any]
 FINEST = 1e-6  # of a channel's deviation: no estimate of its noise is below
 
 
-def noise(
+def measurement_noise(
     values: Float[np.ndarray, "n c"], present: Bool[np.ndarray, "n c"]
 ) -> Float[np.ndarray, " c"]:
     r"""Standard deviation of white noise on smooth channels, from third differences.
@@ -92,7 +92,9 @@ class Trial(eqx.Module):
             )
         self.name = name
         check_quality(name, self.labels, t, x, there)
-        deviation = noise(x, there) if sigma is None else np.asarray(sigma, float)
+        deviation = (
+            measurement_noise(x, there) if sigma is None else np.asarray(sigma, float)
+        )
         deviation = np.broadcast_to(deviation, x.shape[1])
         if not np.all(deviation > 0):
             raise ValueError(f"trial {name!r}: sigma must be positive, got {deviation}")

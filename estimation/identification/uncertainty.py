@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from djdyn.system.parameters import get, put
+from djdyn.system.parameters import get_parameters, with_parameters
 from djdyn.typing import Scalar
 
 from .problem import Flat, Problem
-from .result import Fit
+from .result import FitResult
 
 
 RISE = 1.92  # of the cost at the ends of a 95 % interval: half of chi2's quantile
@@ -47,7 +47,7 @@ class Profile:
 
 
 def profile(
-    fit: Fit, name: str, *, span: float = 3.0, points: int = 13, steps: int = 8
+    fit: FitResult, name: str, *, span: float = 3.0, points: int = 13, steps: int = 8
 ) -> Profile:
     """Of one unknown, over `span` standard errors to both sides, all points at once.
 
@@ -76,7 +76,7 @@ def _descend_others(
         def turn(carry: tuple, _: None) -> tuple[tuple, None]:
             best, cost, step = carry
             x = best + step
-            r, J = problem.linear(x)
+            r, J = problem.linearise_residuals(x)
             now, newton = r @ r / 2, jnp.linalg.lstsq(J[:, others], r)[0]
             better = now < cost
             step = jnp.where(
@@ -92,7 +92,7 @@ def _descend_others(
 
 
 @eqx.filter_jit
-def refit(
+def parametric_bootstrap(
     problem: Problem,
     x: Flat,
     J: Float[Array, "n k"],
@@ -120,7 +120,7 @@ def refit(
     return jax.vmap(one)(noise)
 
 
-def bands(fit: Fit) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def prediction_bands(fit: FitResult) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Of each trial, predicted values and the standard errors that the unknowns leave.
 
     Noise of the measurement comes on top.
@@ -156,7 +156,7 @@ def design(
     if name not in problem.names:
         raise ValueError(f"no unknown {name!r}; there are {', '.join(problem.names)}")
     i = problem.names.index(name)
-    start = {path: get(*_owner(problem, path)) for path in over}
+    start = {path: get_parameters(*_owner(problem, path)) for path in over}
     value, slope = _variance(problem, start, i)
     return float(value), {k: np.asarray(v) for k, v in slope.items()}
 
@@ -172,12 +172,14 @@ def _variance(problem: Problem, start: dict[str, Array], i: int) -> tuple:
     def log_variance(design: dict[str, Array]) -> tuple[Scalar, Scalar]:
         ours = {k: v for k, v in design.items() if k.startswith("predict.")}
         theirs = {k: v for k, v in design.items() if k not in ours}
-        predict = lambda t: put({"predict": t.predict}, ours)["predict"]
-        here = eqx.tree_at(lambda p: p.model, problem, put(problem.model, theirs))
+        predict = lambda t: with_parameters({"predict": t.predict}, ours)["predict"]
+        here = eqx.tree_at(
+            lambda p: p.model, problem, with_parameters(problem.model, theirs)
+        )
         if ours:
             at = lambda p: [t.predict for t in p.trials]
             here = eqx.tree_at(at, here, [predict(t) for t in problem.trials])
-        scaled = here.linear(here.x)[1] * problem.scale[None]
+        scaled = here.linearise_residuals(here.x)[1] * problem.scale[None]
         inverse = jnp.linalg.inv(scaled.T @ scaled)
         value = jnp.log(inverse[i, i] * problem.scale[i] ** 2)
         return value, value

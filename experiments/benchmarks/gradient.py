@@ -98,10 +98,10 @@ def memory(study: Study, machine: Problem, batch: int = 64) -> None:
     for rule in own.MEMORIES or (None,):
         sizes = []
         for steps in LENGTHS:
-            call = own.gradients(machine, batch, steps, remember=rule)
+            call = own.gradients(machine, batch, steps, checkpoints=rule)
             sizes.append(jaxed.memory(call) or np.nan)
         shown = rule or "default"
-        lines[f"remember {shown}"] = (LENGTHS, sizes)
+        lines[f"checkpoints {shown}"] = (LENGTHS, sizes)
         slope = np.polyfit(np.log(LENGTHS), np.log(sizes), 1)[0]
         name = f"gradient.{machine.name}.memory.{shown}"
         study.metric(f"{name}.exponent", slope, note="of bytes in the number of steps")

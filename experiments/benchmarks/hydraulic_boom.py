@@ -41,7 +41,9 @@ RANGES = {  # of the conditions, over the machine's own
 def conditions(system: djdyn.System, batch: int) -> dict[str, Array]:
     rng = np.random.default_rng(0)
     scales = {k: rng.uniform(low, high, batch) for k, (low, high) in RANGES.items()}
-    return {k: djdyn.get(system, k) * jnp.asarray(x) for k, x in scales.items()}
+    return {
+        k: djdyn.get_parameters(system, k) * jnp.asarray(x) for k, x in scales.items()
+    }
 
 
 @eqx.filter_jit

@@ -62,8 +62,8 @@ def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
         trajectory.ok,
         trajectory.steps,
         trajectory.stopped,
-        cut(trajectory.held),
-        cut(trajectory.acting),
+        cut(trajectory.sampled),
+        cut(trajectory.applied),
         trajectory.inputs,
         cut(trajectory.work),
     )
@@ -74,7 +74,7 @@ def _write(study: Study, scenario: Scenario, trajectory: djdyn.Trajectory) -> No
     study.metric("steps", trajectory.steps)
     study.metric("t_end", trajectory.stopped[0], unit="s")
     if trajectory.work is not None and len(trajectory) > 1:
-        residual = djdyn.audit(trajectory.system, trajectory)
+        residual = djdyn.energy_balance(trajectory.system, trajectory)
         study.metric("energy_residual", np.abs(residual).max(), unit="J")
     derived = {}
     for joint in trajectory.system.mechanism.joint_names:

@@ -68,7 +68,7 @@ class Study:
 
     def customise(self, system: djdyn.System) -> djdyn.System:
         """The system with the user's parameters put in."""
-        return djdyn.put(system, self.sets)
+        return djdyn.with_parameters(system, self.sets)
 
     def metric(
         self,

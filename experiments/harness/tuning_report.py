@@ -7,11 +7,11 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, Search, Tuned
+from controllers import BaselineSearch, Scenarios, TuningResult
 from controllers.tuning.baselines import RIVALS
 from controllers.tuning.objective import Objective
 from controllers.tuning.result import GRADIENT, percent
-from controllers.tuning.tune import judge
+from controllers.tuning.tune import evaluate
 
 from .study import Study
 
@@ -22,18 +22,18 @@ def as_built(period: float) -> dict[str, Any]:
     return {"solver": "rk4", "dt": period, **held}
 
 
-def without(study: Study, name: str, found: Tuned, others: Scenarios) -> None:
+def without(study: Study, name: str, found: TuningResult, others: Scenarios) -> None:
     """Cost over that before tuning, in a loop without samples, delay and noise.
 
     The noise is the part of that name.
     """
     old = found.objective
-    quiet = djdyn.put(old.system, {"noise.deviation": 0.0})
+    quiet = djdyn.with_parameters(old.system, {"noise.deviation": 0.0})
     new = Objective(
         quiet, old.span, old.free, old.probes.terms, others, {}, len(old.saves),
         "mean", "penalise", 1.0, {k: old.how[k] for k in ("solver", "dt")},
     )  # fmt: skip
-    before, after = judge(new, new.x0), judge(new, found.x)
+    before, after = evaluate(new, new.x0), evaluate(new, found.x)
     ratio = np.mean(after.costs) / np.mean(before.costs)
     study.metric(
         f"{name}.continuous.cost_ratio",
@@ -51,7 +51,7 @@ def without(study: Study, name: str, found: Tuned, others: Scenarios) -> None:
     )
 
 
-def keep(study: Study, found: Tuned) -> None:
+def keep(study: Study, found: TuningResult) -> None:
     """Gains on disk; what an interrupted tuning would go on with is gone."""
     found.save(study.out / "gains.json")
     for kept in study.out.glob("tuning*.npz"):
@@ -61,12 +61,12 @@ def keep(study: Study, found: Tuned) -> None:
 def race(
     study: Study,
     name: str,
-    found: Tuned,
+    found: TuningResult,
     budget: int,
     methods: Sequence[str] = tuple(RIVALS),
-) -> dict[str, Search]:
+) -> dict[str, BaselineSearch]:
     """Beside CMA-ES, Nelder and Mead and chance, at equal cost."""
-    runs = controllers.compare(found, budget=budget, methods=methods)
+    runs = controllers.compare_searches(found, budget=budget, methods=methods)
     mine, rival = runs["gradient"], runs["CMA-ES"]
     study.metric(
         f"{name}.simulations_vs_cmaes",
@@ -113,7 +113,7 @@ def race(
     return runs
 
 
-def margin_table(study: Study, name: str, found: Tuned) -> None:
+def margin_table(study: Study, name: str, found: TuningResult) -> None:
     """How much gain and lag the loop bears, with its delay, before and after."""
     assert found.margins is not None
     study.metric(
@@ -141,7 +141,7 @@ def margin_table(study: Study, name: str, found: Tuned) -> None:
     )
 
 
-def gain_table(study: Study, found: Tuned) -> None:
+def gain_table(study: Study, found: TuningResult) -> None:
     """Before, after, and how the cost changes with each."""
     flat = lambda gains: [float(y) for k in sorted(gains) for y in np.ravel(gains[k])]
     changes = found.sensitivity()

@@ -8,6 +8,7 @@ import pytest
 import djdyn
 from djdyn.cable import (
     Cable,
+    CableProperties,
     ClampedEnd,
     DrivenEnd,
     FixedEnd,
@@ -15,7 +16,6 @@ from djdyn.cable import (
     PinnedEnd,
     PointForce,
     PointMass,
-    Rope,
 )
 from djdyn.marine.water import Fluid
 from djdyn.multibody.time_functions import Harmonic
@@ -25,7 +25,7 @@ from ..gradients import random_direction
 from ..parts.test_parts import machine
 
 
-ROPE = Rope(
+ROPE = CableProperties(
     0.3,
     2e3,
     EI=5.0,
@@ -91,7 +91,9 @@ def books(system: djdyn.System, t, y):
     for name, part in system.parts.items():
 
         def stored(t, y, name=name, part=part):
-            return part.energy(y.parts[name], djdyn.look(system.mechanism, y.q, y.v, t))
+            return part.energy(
+                y.parts[name], djdyn.forward_kinematics(system.mechanism, y.q, y.v, t)
+            )
 
         _, gained = jax.jvp(stored, (t, y), (jnp.ones(()), rate))
         arguments = (t, y.parts[name], now.world, now.signals)
@@ -119,7 +121,7 @@ def test_momentum(system, y):
 
     @eqx.filter_jit
     def sums(y):
-        world, found = djdyn.look(system.mechanism, y.q, y.v, 0.4), []
+        world, found = djdyn.forward_kinematics(system.mechanism, y.q, y.v, 0.4), []
         for name, part in system.parts.items():
             rates = part.rates({"u": jnp.array(0.7), "w": jnp.array(-0.4)})
             dry = eqx.tree_at(lambda p: p.fluid, part, None)  # added mass has no frame
@@ -150,7 +152,7 @@ def test_gradients(system, y):
 
     @jax.jit
     def loss(numbers, u):
-        model = djdyn.put(system, numbers)
+        model = djdyn.with_parameters(system, numbers)
         rate = model.derivative(0.4, y, {"u": u})
         products = jax.tree.map(jnp.vdot, weights, rate)
         return sum(jax.tree.leaves(products))
@@ -179,7 +181,9 @@ def test_gradients_straight_tight_and_slack():
 
     Without length the derivative of the strain does not exist: it is finite there.
     """
-    rope = Rope(1.0, 1e4, EI=1.0, normal_drag=1.0, diameter=0.1, axial_damping=1.0)
+    rope = CableProperties(
+        1.0, 1e4, EI=1.0, normal_drag=1.0, diameter=0.1, axial_damping=1.0
+    )
     rope = eqx.tree_at(lambda r: r.slack_width, rope, jnp.array(1e-3))
     line = Cable(
         rope, 1.0, FixedEnd([0, 0, 0]), FixedEnd([1.0, 0, 0]), mesh=3, fluid=FLUID
@@ -190,7 +194,9 @@ def test_gradients_straight_tight_and_slack():
     @jax.jit
     def loss(x):
         r, EA, length = x
-        model = djdyn.put(system, {"line.rope.EA": EA, "line.length": length})
+        model = djdyn.with_parameters(
+            system, {"line.rope.EA": EA, "line.length": length}
+        )
         y = eqx.tree_at(lambda y: y.parts["line"]["r"], system.initial_state(), r)
         return jnp.sum(weights * model.derivative(0.0, y).parts["line"]["v"])
 
@@ -230,7 +236,7 @@ def test_bad_input(said):
 
 def test_more_bad_input():
     with pytest.raises(ValueError, match="EA must be above 0 N"):
-        Rope(1.0, -1e5)
+        CableProperties(1.0, -1e5)
     line = Cable(ROPE, 1.3, FreeEnd(), PinnedEnd("mast"))
     with pytest.raises(ValueError, match="unknown frame 'mast'"):
         djdyn.System(machine(), {"line": line})

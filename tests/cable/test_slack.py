@@ -31,7 +31,7 @@ def test_snap():
     tension = np.asarray(run.signal("line.tail_tension"))
     assert 5 * tension[:20].max() < 20 * 9.81 < tension.max() / 3
     turned_over = 20 * 9.81  # of the order of one metre of fall, J
-    assert np.max(np.abs(djdyn.audit(system, run))) < 1e-5 * turned_over
+    assert np.max(np.abs(djdyn.energy_balance(system, run))) < 1e-5 * turned_over
 
 
 @pytest.mark.slow
@@ -39,12 +39,12 @@ def test_gradient_through_a_snap():
     """Fixed steps, and a corner wide enough for them to see it."""
     system, y = dropped(0.02)
     paths = ("line.rope.EA", "line.rope.EI", "line.length")
-    base = {p: djdyn.get(system, p) for p in paths}
+    base = {p: djdyn.get_parameters(system, p) for p in paths}
 
     @jax.jit
     def end(x):
         values = {p: base[p] * x[i] for i, p in enumerate(paths)}
-        model = djdyn.put(system, values)
+        model = djdyn.with_parameters(system, values)
         how = {"solver": "rk4", "dt": 1e-3, "saveat": [0.7], "adjoint": "direct"}
         return djdyn.simulate(model, 0.7, y, **how).y.q[0, 2]
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn.cable import Cable, FixedEnd, FreeEnd, PinnedEnd, Rope
+from djdyn.cable import Cable, CableProperties, FixedEnd, FreeEnd, PinnedEnd
 from djdyn.system.equilibrium import EquilibriumError, equilibrium
 from experiments.studies.cable.model import (
     along_x,
@@ -39,10 +39,12 @@ def test_catenary_converges_to_its_end_tension():
 def test_gradient_of_the_rest():
     system = mooring(4)
     paths = ["line.length", "line.rope.EA", "line.rope.linear_density"]
-    scale = {p: djdyn.get(system, p) for p in paths}
+    scale = {p: djdyn.get_parameters(system, p) for p in paths}
 
     def tension(x):
-        model = djdyn.put(system, {p: scale[p] * x[i] for i, p in enumerate(paths)})
+        model = djdyn.with_parameters(
+            system, {p: scale[p] * x[i] for i, p in enumerate(paths)}
+        )
         model = eqx.tree_at(lambda s: s.parts["line"].head.point, model, x[3:])
         y = equilibrium(model)
         return model.at(0.0, y).signals["line.head_tension"] / 1e5
@@ -83,7 +85,7 @@ def test_elastica():
 
 
 def test_slack_line_that_is_very_stiff():
-    rope, head = Rope(71.0, 1e9), FixedEnd([60.0, 0.0, 20.0])
+    rope, head = CableProperties(71.0, 1e9), FixedEnd([60.0, 0.0, 20.0])
     line = Cable(rope, 230.0, FixedEnd([0, 0, 0]), head, mesh=20)
     system = djdyn.System(ground(), {"line": line})
     y = equilibrium(system)
@@ -92,7 +94,7 @@ def test_slack_line_that_is_very_stiff():
 
 
 def test_nothing_holds_it():
-    line = Cable(Rope(1.0, 1e5), 10.0, FreeEnd(), PinnedEnd("load"), mesh=2)
+    line = Cable(CableProperties(1.0, 1e5), 10.0, FreeEnd(), PinnedEnd("load"), mesh=2)
     system = djdyn.System(payload(5.0, 5.0, 20.0), {"line": line})
     with pytest.raises(EquilibriumError, match="is something not held"):
         equilibrium(system)

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import djdyn
-from djdyn.cable import Cable, FixedEnd, FreeEnd, PointMass, Rope, Sheave
+from djdyn.cable import Cable, CableProperties, FixedEnd, FreeEnd, PointMass, Sheave
 from djdyn.multibody.time_functions import Harmonic, Interpolated
 from djdyn.system.equilibrium import equilibrium
 from experiments.studies.cable.model import ground, hoist, payload
@@ -16,7 +16,7 @@ from experiments.studies.cable.model import ground, hoist, payload
 def test_pendulum_of_growing_length():
     """Beside a payload on a massless spring whose length is fed at a rate U."""
     U, L0, angle, end, m, EA, c = 1.0, 5.0, 0.3, 4.0, 100.0, 2e5, 200.0
-    system = hoist(m, L0, Rope(0.01, EA, axial_damping=c), mesh=2)
+    system = hoist(m, L0, CableProperties(0.01, EA, axial_damping=c), mesh=2)
     down, l0 = jnp.array([np.sin(angle), 0, -np.cos(angle)]), 5.025
     y = system.initial_state(
         q={"load": [*(l0 * down)[:2], l0 * down[2] + L0, 1.0, 0, 0, 0]},
@@ -45,7 +45,7 @@ def test_pendulum_of_growing_length():
 
 def test_out_to_five_times_and_back():
     """Mass, energy and the books, over a payout from 4 to 20 m and back."""
-    rope = Rope(0.5, 1e5, axial_damping=200.0)
+    rope = CableProperties(0.5, 1e5, axial_damping=200.0)
     system = hoist(50.0, 4.0, rope)
     y = equilibrium(system)
     rate = Harmonic(16 / 10 * np.pi / 2, 2 * np.pi / 20)  # out in 10 s, back in 10 s
@@ -62,7 +62,7 @@ def test_out_to_five_times_and_back():
     length = np.asarray(run.signal("line.length"))
     assert np.isclose(length.max(), 20.0) and np.isclose(length[-1], 4.0)
     energy = np.asarray(run.energy())
-    assert np.max(np.abs(djdyn.audit(system, run))) < 1e-4 * np.ptp(energy)
+    assert np.max(np.abs(djdyn.energy_balance(system, run))) < 1e-4 * np.ptp(energy)
     assert np.ptp(energy) > 0.9 * 50 * 9.81 * 16
     assert np.isclose(energy[-1], energy[0], atol=0.01 * np.ptp(energy))
     tension = np.asarray(run.signal("line.head_tension"))
@@ -73,7 +73,7 @@ def test_out_to_five_times_and_back():
 @pytest.mark.validation
 def test_ramp_of_the_rate():
     """CAB-9: tension between static and static + 2 m a while the winch speeds up."""
-    system, a = hoist(100.0, 20.0, Rope(0.5, 1e6)), 0.5
+    system, a = hoist(100.0, 20.0, CableProperties(0.5, 1e6)), 0.5
     y = equilibrium(system)
     rate = Interpolated([0.0, 2.0, 4.0], [0.0, -2 * a, -2 * a])
     run = djdyn.simulate(
@@ -95,7 +95,7 @@ def test_ramp_of_the_rate():
 
 
 def test_pulled_in_below_the_least_length():
-    system = hoist(50.0, 4.0, Rope(0.5, 1e4, axial_damping=50.0), mesh=2)
+    system = hoist(50.0, 4.0, CableProperties(0.5, 1e4, axial_damping=50.0), mesh=2)
     short = eqx.tree_at(
         lambda s: s.parts["line"].min_length,
         system,
@@ -112,7 +112,7 @@ def test_pulled_in_below_the_least_length():
 def test_capstan():
     """CAB-8: sliding steadily, the tensions' ratio is exp(mu theta)."""
     sheave = Sheave("a", "b", friction=0.2, inertia=3.0)
-    world = djdyn.look(payload(1.0, 1.0, 1.0), jnp.zeros(7))
+    world = djdyn.forward_kinematics(payload(1.0, 1.0, 1.0), jnp.zeros(7))
     for angle in (0.0, 0.7, np.pi):
         for way in (1.0, -1.0):
             given = {
@@ -134,7 +134,7 @@ def test_two_weights_over_a_sheave():
     its inertia between the two.
     """
     m, wheel, mu, g, L, U = (2.0, 5.0), 0.5, 0.1, 9.81, 8.0, 0.2
-    rope, mesh = Rope(0.005, 2e4, axial_damping=200.0), (0.0, 0.5, 1.0)
+    rope, mesh = CableProperties(0.005, 2e4, axial_damping=200.0), (0.0, 0.5, 1.0)
     top = lambda way: FixedEnd([0, 0, 0], payout=way + "sheave.rate")
     hang = lambda m, way: Cable(
         rope, L, FreeEnd(), top(way), mesh=mesh, masses=(PointMass(0.0, m),)
@@ -165,4 +165,4 @@ def test_two_weights_over_a_sheave():
     out = np.asarray(run.signal("a.length") + run.signal("b.length"))
     assert np.allclose(out, 2 * L, atol=1e-9)
     turned_over = m[1] * g * float(run.signal("b.length")[-1] - L)
-    assert np.max(np.abs(djdyn.audit(system, run))) < 1e-6 * turned_over
+    assert np.max(np.abs(djdyn.energy_balance(system, run))) < 1e-6 * turned_over

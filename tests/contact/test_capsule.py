@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn.contact import Box, Capsule, Contact, KelvinVoigt, Touch, touches
+from djdyn.contact import (
+    Capsule,
+    Contact,
+    ContactPoints,
+    Cuboid,
+    KelvinVoigt,
+    find_contacts,
+)
 from djdyn.multibody.spatial import Pose, rotation_x, rotation_y, rotation_z
 
 from ..gradients import assert_gradient, quick_jit
@@ -14,14 +21,14 @@ from ..gradients import assert_gradient, quick_jit
 
 ROD, DEEP = Capsule(0.1, 1.0), 1e-3
 ALONG_X = rotation_y(jnp.asarray(np.pi / 2))
-BEAM = Box([0.6, 2.0, 1.0])
+BEAM = Cuboid([0.6, 2.0, 1.0])
 
 
-def find(shape, X: Pose) -> Touch:
+def find(shape, X: Pose) -> ContactPoints:
     still = Pose(jnp.eye(3), jnp.zeros(3))
     if isinstance(shape, Capsule):
         still = Pose(ALONG_X, jnp.zeros(3))
-    return quick_jit(lambda X: touches(ROD, X, shape, still))(X)
+    return quick_jit(lambda X: find_contacts(ROD, X, shape, still))(X)
 
 
 def over(height: float, x: float = 0.0, turn: float = 0.0) -> Pose:
@@ -32,7 +39,7 @@ def over(height: float, x: float = 0.0, turn: float = 0.0) -> Pose:
 @pytest.mark.parametrize(
     ("shape", "pose", "ends"),
     [
-        (Box([3.0, 2.0, 1.0]), over(0.6), (-0.5, 0.5)),
+        (Cuboid([3.0, 2.0, 1.0]), over(0.6), (-0.5, 0.5)),
         (BEAM, over(0.6), (-0.3, 0.3)),  # beyond both sides
         (BEAM, over(0.6, 0.6), (0.1, 0.3)),  # over one side
         (Capsule(0.2, 1.0), over(0.3, 0.4), (-0.1, 0.5)),  # beside its like
@@ -54,9 +61,12 @@ def test_it_crosses_its_like_in_one_point():
 
 
 def test_it_stands_and_leans_on_one_end():
-    lean = rotation_x(jnp.asarray(0.3))
+    eliminate_dead_code = rotation_x(jnp.asarray(0.3))
     height = 0.6 + 0.5 * np.cos(0.3) - DEEP
-    found = find(Box([3.0, 3.0, 1.0]), Pose(lean, jnp.array([0.0, 0.0, height])))
+    found = find(
+        Cuboid([3.0, 3.0, 1.0]),
+        Pose(eliminate_dead_code, jnp.array([0.0, 0.0, height])),
+    )
     assert np.isclose(found.depth[0], DEEP, atol=1e-9)
     assert np.all(found.depth[1:] < 1e-9)
 
@@ -82,7 +92,7 @@ def test_it_lies_still():
 def test_gradients_where_it_lies_askew():
     def value(x):
         pose = Pose(rotation_y(np.pi / 2 + x[0]) @ rotation_x(x[1]), x[2:])
-        found = touches(ROD, pose, BEAM, Pose(jnp.eye(3), jnp.zeros(3)))
+        found = find_contacts(ROD, pose, BEAM, Pose(jnp.eye(3), jnp.zeros(3)))
         weights = jnp.array([1.0, 2.0, 3.0])
         return found.depth @ weights + jnp.sum(found.p * weights[:, None])
 

@@ -11,16 +11,16 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
 from djdyn.contact import (
-    Box,
     Capsule,
+    Cuboid,
     Cylinder,
     HalfSpace,
     HeightField,
     Polyhedron,
     Sphere,
+    find_contacts,
     overlap,
     shared,
-    touches,
     witness,
 )
 from djdyn.contact.convex import Solid, axes, margins
@@ -69,10 +69,10 @@ def signed_distance(a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray | N
 def test_depth_of_a_thousand_pairs():
     """Depth, normal and distance of hulls; a half of the pairs overlap."""
     overlapping = 0
-    box = Box([1, 0.8, 0.6])
+    box = Cuboid([1, 0.8, 0.6])
     pairs = ((9, hull(12)), (12, hull(6)), (8, box), (None, box))
     for k, B in pairs:
-        A = Box([0.9, 0.7, 1.1]) if k is None else hull(k)
+        A = Cuboid([0.9, 0.7, 1.1]) if k is None else hull(k)
         X, Y = poses(N, 0.45), poses(N, 0.45)
         near = jax.jit(jax.vmap(lambda X, Y, A=A, B=B: witness(A, X, B, Y)))(X, Y)
         for i in range(N):
@@ -90,7 +90,7 @@ def test_depth_of_a_thousand_pairs():
 
 def test_boxes_are_separated_by_an_edge():
     """Real-time-multibody V17: only the product of two edges separates at 3.0."""
-    cube, expected = Box([2.0, 2.0, 2.0]), {2.8: -0.028427, 3.0: 0.171573}
+    cube, expected = Cuboid([2.0, 2.0, 2.0]), {2.8: -0.028427, 3.0: 0.171573}
     for T, margin in expected.items():
         a = Solid.of(cube, Pose(rotation_z(jnp.array(np.pi / 4)), jnp.zeros(3)))
         b = Solid.of(
@@ -100,7 +100,7 @@ def test_boxes_are_separated_by_an_edge():
         assert np.isclose(gaps.max(), margin, atol=1e-6)
         assert (gaps[:12].max() > 0) == (T > 3.5)  # the faces alone see nothing
     flat = lambda x, y, angle, p: Solid.of(
-        Box([x, y, 2.0]), Pose(rotation_z(jnp.asarray(angle)), jnp.asarray(p))
+        Cuboid([x, y, 2.0]), Pose(rotation_z(jnp.asarray(angle)), jnp.asarray(p))
     )
     a = flat(4.0, 2.0, 0.0, np.zeros(3))
     for p, margin in (((3.0, 1.5, 0.0), 0.116025), ((3.2, 1.0, 0.0), 0.083975)):
@@ -111,7 +111,7 @@ def test_boxes_are_separated_by_an_edge():
 SHAPES = {
     "sphere": (Sphere(0.4), mujoco.mjtGeom.mjGEOM_SPHERE, [0.4, 0, 0]),
     "capsule": (Capsule(0.2, 0.9), mujoco.mjtGeom.mjGEOM_CAPSULE, [0.2, 0.45, 0]),
-    "box": (Box([0.6, 0.8, 1.0]), mujoco.mjtGeom.mjGEOM_BOX, [0.3, 0.4, 0.5]),
+    "box": (Cuboid([0.6, 0.8, 1.0]), mujoco.mjtGeom.mjGEOM_BOX, [0.3, 0.4, 0.5]),
 }
 
 
@@ -144,7 +144,7 @@ def test_distances_are_those_of_mujoco(first, second):
     assert compared > 30
 
 
-def planes_of(A: Box | Polyhedron, R: np.ndarray, p: np.ndarray):
+def planes_of(A: Cuboid | Polyhedron, R: np.ndarray, p: np.ndarray):
     n, d = (np.asarray(x) for x in A.planes())
     return n @ R.T, d + n @ R.T @ p
 
@@ -173,12 +173,12 @@ def test_shared_volumes():
         R = np.stack([np.eye(3)] * 2) if i % 4 == 0 else R
         if i % 8 == 0:  # flush
             size[1], p[1] = size[0], p[0] + [0.3, 0, 0]
-        first = Box(size[0])
+        first = Cuboid(size[0])
         n, d = (
             np.concatenate(x)
             for x in zip(
                 planes_of(first, R[0], p[0]),
-                planes_of(Box(size[1]), R[1], p[1]),
+                planes_of(Cuboid(size[1]), R[1], p[1]),
                 strict=True,
             )
         )
@@ -197,7 +197,7 @@ def test_shared_volumes():
 
 def test_gradients_of_depth_normal_and_volume():
     """Face, edge and corner, apart and overlapping: against differences, both modes."""
-    A, B = hull(9), Box([1.0, 0.8, 0.6])
+    A, B = hull(9), Cuboid([1.0, 0.8, 0.6])
     weights = jnp.array([0.3, -0.5, 0.8])
 
     def value(x, w):
@@ -227,9 +227,14 @@ def test_planes_and_terrain():
     X = Pose(rotation_y(jnp.array(0.3)), jnp.array([0.2, 0.1, 0.5]))
     Y = Pose(rotation_y(jnp.array(-0.2)), jnp.array([0.0, 0.0, 0.05]))
     level = HeightField(jnp.zeros((5, 4)), 1.0)
-    for shape in (Sphere(0.4), Capsule(0.2, 0.9), Cylinder(0.3, 1.0), Box([1, 1, 1])):
-        a = touches(shape, X, HalfSpace(), Y)
-        b = touches(shape, X, level, Y)
+    for shape in (
+        Sphere(0.4),
+        Capsule(0.2, 0.9),
+        Cylinder(0.3, 1.0),
+        Cuboid([1, 1, 1]),
+    ):
+        a = find_contacts(shape, X, HalfSpace(), Y)
+        b = find_contacts(shape, X, level, Y)
         for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
             assert jnp.allclose(one, other, atol=1e-12)
     # The lowest point of a cylinder's rim, by brute force.
@@ -238,10 +243,10 @@ def test_planes_and_terrain():
     up = np.array([0, 0, 0.5])
     rims = np.concatenate([ring - up, ring + up])
     over = (rims @ np.asarray(X.R).T + np.asarray(X.p - Y.p)) @ np.asarray(Y.R[:, 2])
-    found = touches(Cylinder(0.3, 1.0), X, HalfSpace(), Y)
+    found = find_contacts(Cylinder(0.3, 1.0), X, HalfSpace(), Y)
     assert np.isclose(-over.min(), found.depth.max(), atol=1e-8)
     slope = HeightField(0.2 * jnp.arange(5.0)[:, None] * jnp.ones((1, 4)), 1.0)
-    on_slope = touches(Sphere(0.4), X, slope, Pose(jnp.eye(3), jnp.zeros(3)))
+    on_slope = find_contacts(Sphere(0.4), X, slope, Pose(jnp.eye(3), jnp.zeros(3)))
     n = np.array([-0.2, 0, 1]) / np.hypot(0.2, 1)
     assert np.allclose(on_slope.n[0], n)
     assert np.isclose(
@@ -262,8 +267,8 @@ def test_inertia_of_shapes():
         inertia = np.sort(np.diag(found["I_BC"]))
         assert np.allclose(inertia, np.sort(model.body_inertia[1]))
     size = np.array([0.6, 0.8, 1.0])
-    moved = Polyhedron(np.asarray(Box(size).core()) + np.array([1.0, 2.0, 3.0]))
-    for key, value in Box(size).inertia(700.0).items():
+    moved = Polyhedron(np.asarray(Cuboid(size).core()) + np.array([1.0, 2.0, 3.0]))
+    for key, value in Cuboid(size).inertia(700.0).items():
         shift = np.array([1.0, 2.0, 3.0]) if key == "p_BC" else 0.0
         assert np.allclose(moved.inertia(700.0)[key], value + shift)
 
@@ -274,7 +279,7 @@ BAD = {
         [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.1]]
     ),
     "shape \\(k, 3\\)": lambda: Polyhedron([0.0, 1.0]),
-    "size must be above 0 m": lambda: Box([1.0, 0.0, 1.0]),
+    "size must be above 0 m": lambda: Cuboid([1.0, 0.0, 1.0]),
     "radius must be above 0 m": lambda: Sphere(-1.0),
 }
 

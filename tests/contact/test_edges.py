@@ -7,10 +7,10 @@ import pytest
 
 import djdyn
 from djdyn.contact import (
-    Bed,
-    Box,
     Contact,
     Coulomb,
+    Cuboid,
+    ElasticFoundation,
     HalfSpace,
     HuntCrossley,
     LuGre,
@@ -61,7 +61,7 @@ def system() -> djdyn.System:
     bed = djdyn.Frame("bed", "world", djdyn.pose_rpy((0, 0, 0), (0, 2 * TURN, 0)))
     law = HuntCrossley(2e4, 0.3, 1.0, width=1e-3)
     grip = LuGre(0.4, 0.5, 4000.0, 20.0, width=1e-4)
-    shapes = Box([0.2, 0.2, 0.2]), Box([1.0, 1.0, 1.0])
+    shapes = Cuboid([0.2, 0.2, 0.2]), Cuboid([1.0, 1.0, 1.0])
     part = Contact("b", shapes[0], "bed", shapes[1], law, grip)
     return djdyn.System(djdyn.Mechanism((body,), (bed,)), {"c": part})
 
@@ -71,12 +71,14 @@ PATHS = ("c.normal.stiffness", "c.normal.dissipation", "c.friction.mu", "b.mass"
 
 def test_gradients_are_those_of_differences_in_every_lane(system):
     """By all coordinates and speeds, and by numbers of the laws; forward too."""
-    table = jnp.stack([djdyn.get(system, k) for k in PATHS])
+    table = jnp.stack([djdyn.get_parameters(system, k) for k in PATHS])
     y = system.initial_state()
     zero = jnp.zeros_like(y.parts["c"]["bristles"])
 
     def value(x, bent):
-        model = djdyn.put(system, dict(zip(PATHS, table * (1 + x[13:]), strict=True)))
+        model = djdyn.with_parameters(
+            system, dict(zip(PATHS, table * (1 + x[13:]), strict=True))
+        )
         parts = {"c": {**y.parts["c"], "bristles": zero.at[:, 1].set(bent)}}
         rate = model.derivative(0.0, djdyn.State(x[:7], x[7:13], parts))
         return rate.v @ jnp.arange(1.0, 7.0) + rate.parts["c"]["stored"]
@@ -101,8 +103,8 @@ def test_gradients_are_those_of_differences_in_every_lane(system):
 
 def test_a_bed_only_takes_energy():
     """At random places and velocities, also as it lets go."""
-    beds = (Bed(1e7, 2e5), Bed(1e7, 2e5, 1.0))
-    shape = Box([1.5, 1.5, 0.5])
+    beds = (ElasticFoundation(1e7, 2e5), ElasticFoundation(1e7, 2e5, 1.0))
+    shape = Cuboid([1.5, 1.5, 0.5])
     part = VolumeContact("b", shape, "world", HalfSpace(), beds, Coulomb(0.3))
     body = djdyn.Body("b", "world", djdyn.Free(), 800.0, I_BC=200.0 * np.eye(3))
     system = djdyn.System(djdyn.Mechanism((body,)), {"c": part})

@@ -10,13 +10,13 @@ import pytest
 
 import djdyn
 from djdyn.contact import (
-    Box,
     Contact,
+    ContactGroup,
     Coulomb,
+    Cuboid,
     HalfSpace,
     HuntCrossley,
     LuGre,
-    Pile,
     Sphere,
 )
 
@@ -51,7 +51,7 @@ def one_by_one(shapes: dict) -> djdyn.System:
 
 
 def piled(shapes: dict, most: int) -> djdyn.System:
-    return free(shapes, {"pile": Pile(shapes, LAW, most, GRIP, **ARMS)})
+    return free(shapes, {"pile": ContactGroup(shapes, LAW, most, GRIP, **ARMS)})
 
 
 def scattered(system: djdyn.System, lanes: int, spread: float) -> tuple:
@@ -65,7 +65,7 @@ def scattered(system: djdyn.System, lanes: int, spread: float) -> tuple:
 
 
 BALLS = {f"b{i}": Sphere(0.2 + 0.02 * i) for i in range(4)}
-BOXES = {f"b{i}": Box([0.5, 0.4, 0.3 + 0.1 * i]) for i in range(3)}
+BOXES = {f"b{i}": Cuboid([0.5, 0.4, 0.3 + 0.1 * i]) for i in range(3)}
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,18 @@ def test_a_pile_is_all_of_its_pairs(shapes, most, spread):
     alone, together = one_by_one(shapes), piled(shapes, most)
     q, v = scattered(alone, 40, spread)
 
-    def look(system, q, v):
+    def response_of(system, q, v):
         now = system.at(0.0, djdyn.State(q, v, system.initial_state().parts))
-        said = [now.signals.get(f"pile.{k}", 0.0) for k in ("crowded", "pressing")]
+        said = [
+            now.signals.get(f"pile.{k}", 0.0) for k in ("dropped_pairs", "normal_force")
+        ]
         return now.v_dot, now.energy(), system.powers(0.0, now.y, {}, {})[1], said
 
-    wanted = quick_jit(jax.vmap(lambda q, v: look(alone, q, v)))(q, v)
-    found = quick_jit(jax.vmap(lambda q, v: look(together, q, v)))(q, v)
-    crowded, pressing = found[3]
-    room = crowded == 0
-    assert 5 < jnp.sum(room & (pressing > 0))
+    wanted = quick_jit(jax.vmap(lambda q, v: response_of(alone, q, v)))(q, v)
+    found = quick_jit(jax.vmap(lambda q, v: response_of(together, q, v)))(q, v)
+    dropped_pairs, normal_force = found[3]
+    room = dropped_pairs == 0
+    assert 5 < jnp.sum(room & (normal_force > 0))
     assert jnp.any(~room)
     for x, y in zip(found[:3], wanted[:3], strict=True):
         assert jnp.allclose(x[room], y[room], rtol=1e-9, atol=1e-9)
@@ -98,10 +100,10 @@ def test_gradients_through_a_pile():
     q = system.mechanism.q0() + jnp.zeros(21).at[7].set(0.4).at[14].set(0.78)
     v = jnp.zeros(18).at[3].set(0.3).at[4].set(0.2).at[13].set(-0.2)
     paths = ("pile.solids.b1.radius", "pile.normal.stiffness", "pile.friction.mu")
-    table = {k: djdyn.get(system, k) for k in paths}
+    table = {k: djdyn.get_parameters(system, k) for k in paths}
 
     def loss(x):
-        model = djdyn.put(system, {k: table[k] * (1 + x[k]) for k in paths})
+        model = djdyn.with_parameters(system, {k: table[k] * (1 + x[k]) for k in paths})
         rate = model.derivative(0.0, djdyn.State(q + x["q"], v, {"pile": {}}))
         return rate.v @ jnp.arange(1.0, 19.0)
 
@@ -118,26 +120,26 @@ def test_balls_fall_on_a_plane_and_each_other():
         for k in shapes
     )
     parts = {
-        "pile": Pile(shapes, law, 2),
-        "floor": Pile(shapes, law, 3, against={"world": HalfSpace()}),
+        "pile": ContactGroup(shapes, law, 2),
+        "floor": ContactGroup(shapes, law, 3, against={"world": HalfSpace()}),
     }
     system = djdyn.System(djdyn.Mechanism(bodies), parts)
     q = {k: [0.0, 0.0, 0.101 + 0.202 * i, 1, 0, 0, 0] for i, k in enumerate(shapes)}
     y, how = system.initial_state(q), {"solver": "rk4", "dt": 2e-4, "saveat": 9}
     run = djdyn.simulate(system, 0.8, y, ledger=True, **how)
-    assert np.isclose(run.signal("floor.pressing")[-1], 3 * 9.81, rtol=1e-3)
-    assert np.isclose(run.signal("pile.pressing")[-1], 3 * 9.81, rtol=1e-3)  # 2 + 1
-    assert np.max(np.abs(djdyn.audit(system, run))) < 2e-5 * 0.088  # J to lose
-    assert not np.any(run.signal("pile.crowded"))
+    assert np.isclose(run.signal("floor.normal_force")[-1], 3 * 9.81, rtol=1e-3)
+    assert np.isclose(run.signal("pile.normal_force")[-1], 3 * 9.81, rtol=1e-3)  # 2 + 1
+    assert np.max(np.abs(djdyn.energy_balance(system, run))) < 2e-5 * 0.088  # J to lose
+    assert not np.any(run.signal("pile.dropped_pairs"))
 
 
 def test_bad_piles():
-    with pytest.raises(ValueError, match="another Box than the first, a Sphere"):
-        Pile({"a": Sphere(1.0), "b": Box([1, 1, 1])}, LAW, 1)
+    with pytest.raises(ValueError, match="another Cuboid than the first, a Sphere"):
+        ContactGroup({"a": Sphere(1.0), "b": Cuboid([1, 1, 1])}, LAW, 1)
     with pytest.raises(ValueError, match="at least 1, not 0"):
-        Pile(BALLS, LAW, 0)
+        ContactGroup(BALLS, LAW, 0)
     with pytest.raises(ValueError, match="Coulomb's or Stribeck's, not that of LuGre"):
-        Pile(BALLS, LAW, 1, LuGre(0.4, 0.5, 100.0))
+        ContactGroup(BALLS, LAW, 1, LuGre(0.4, 0.5, 100.0))
     with pytest.raises(ValueError, match="two shapes on different bodies"):
         lone = piled({"a": Sphere(1.0)}, 1)
         lone.derivative(0.0, lone.initial_state())

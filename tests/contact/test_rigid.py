@@ -11,8 +11,8 @@ import pytest
 import djdyn
 from djdyn.contact import (
     Bowl,
-    Box,
     Contact,
+    Cuboid,
     HalfSpace,
     KelvinVoigt,
     RigidContact,
@@ -63,7 +63,7 @@ def tracks() -> djdyn.Trajectory:
 def test_a_ball_at_rest_is_carried():
     system = ball(mu=MU)
     v_dot, signals, *_ = now(system, start(system))
-    np.testing.assert_allclose(signals["touch.pressing"], M * G, rtol=1e-12)
+    np.testing.assert_allclose(signals["touch.normal_force"], M * G, rtol=1e-12)
     np.testing.assert_allclose(v_dot, 0.0, atol=1e-12)
     v_dot, *_ = now(system, start(system, v=(1, 0, 0)))
     np.testing.assert_allclose(v_dot[3], -MU * G, rtol=1e-6)
@@ -89,7 +89,7 @@ def test_a_ball_falls_freely_and_lands_without_a_bounce(tracks):
 
 
 def test_energy_books_close(tracks):
-    gap = djdyn.audit(tracks.system, tracks)
+    gap = djdyn.energy_balance(tracks.system, tracks)
     np.testing.assert_allclose(gap, 0.0, atol=1e-5)
     assert np.all(np.diff(tracks.work[..., 1]) > -1e-8)
 
@@ -102,18 +102,18 @@ def test_a_ball_leaves_the_bowl_where_a_loop_is_too_slow():
     y0 = eqx.tree_at(lambda y: y.q, y0, y0.q[None])
     how = {"solver": "rk4", "dt": 1e-4, "saveat": 601}
     run = djdyn.rollout(system, 0.6, y0, backend="kernel", **how).lane(0)
-    pressing, gap = run.signal("touch.pressing"), run.signal("touch.gap")
-    leaves = int(np.argmax(np.asarray(pressing) < 1e-4))
+    normal_force, gap = run.signal("touch.normal_force"), run.signal("touch.gap")
+    leaves = int(np.argmax(np.asarray(normal_force) < 1e-4))
     np.testing.assert_allclose(run.y.q[leaves, 2] / far, 0.5, atol=2e-3)
     assert np.all(np.abs(gap[:leaves]) < 1e-6)
     assert gap[-1] > 0.01
 
 
 def test_a_box_stands_on_more_corners_than_can_be_told():
-    box = RigidContact("b", Box([0.2, 0.2, 0.2]), "world", HalfSpace(), mu=0.5)
+    box = RigidContact("b", Cuboid([0.2, 0.2, 0.2]), "world", HalfSpace(), mu=0.5)
     system = over(box)
     v_dot, signals, *_ = now(system, start(system, 0.1))
-    np.testing.assert_allclose(signals["touch.pressing"], M * G, rtol=1e-6)
+    np.testing.assert_allclose(signals["touch.normal_force"], M * G, rtol=1e-6)
     np.testing.assert_allclose(v_dot, 0.0, atol=1e-5)
 
 
@@ -128,7 +128,7 @@ def in_bowl(mu: float) -> tuple[djdyn.System, djdyn.System]:
 
 
 def same_state(held: djdyn.System, free: djdyn.System, y: djdyn.State) -> djdyn.State:
-    world = djdyn.look(held.mechanism, y.q, y.v)
+    world = djdyn.forward_kinematics(held.mechanism, y.q, y.v)
     X, V = world.pose("b"), world.twist("b")
     q = jnp.concatenate([X.p, quat_from_rotation(X.R)])
     return free.initial_state(q=q, v=jnp.concatenate([X.R.T @ V[:3], V[3:]]))
@@ -141,7 +141,7 @@ def places(system, y, **how) -> np.ndarray:
     y0 = eqx.tree_at(lambda y: y.q, y, y.q[None])
     run = djdyn.rollout(system, 0.5, y0, solver="rk4", dt=2e-4, saveat=51, **how)
     if "ledger" in how:
-        np.testing.assert_allclose(djdyn.audit(system, run), 0.0, atol=1e-6)
+        np.testing.assert_allclose(djdyn.energy_balance(system, run), 0.0, atol=1e-6)
         assert run.work is not None
         assert np.all(np.diff(run.work[..., 1]) >= 0)
     return np.asarray(run.pose("b").p[0])
@@ -153,7 +153,7 @@ def test_a_constraint_moves_a_body_as_the_joint_does():
     y = held.initial_state(**STATE)
     z = same_state(held, free, y)
     (_, a, A, lost, _), (_, b, B, gone, _) = now(held, y), now(free, z)
-    press = "touch.pressing"
+    press = "touch.normal_force"
     np.testing.assert_allclose(a[press], b[press], rtol=1e-9)
     np.testing.assert_allclose(A, B, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(lost, gone, rtol=1e-9)
@@ -165,7 +165,7 @@ def test_friction_is_mu_times_what_the_joint_carries():
     held, _ = in_bowl(MU)
     y = held.initial_state(**STATE)
     v_dot, signals, _, _, reaction = now(held, y)
-    N = signals["touch.pressing"]
+    N = signals["touch.normal_force"]
     np.testing.assert_allclose(jnp.linalg.norm(reaction[3:]), abs(N))
     fixed = PointContactFriction("b", coulomb=MU * N)
     same, *_ = now(djdyn.System(held.mechanism, {"touch": fixed}), y)
@@ -177,7 +177,7 @@ def test_a_stiff_bowl_moves_a_ball_as_a_rigid_one_does():
     held, free = in_bowl(0.0)
     y = held.initial_state(q=[0.5, -0.2, 0.2, 0.1, 0.5])
     z = same_state(held, free, y)
-    press, stiff = float(now(held, y)[1]["touch.pressing"]), 1e6
+    press, stiff = float(now(held, y)[1]["touch.normal_force"]), 1e6
     out = z.q[:3] / jnp.linalg.norm(z.q[:3])
     z = eqx.tree_at(lambda z: z.q, z, z.q.at[:3].add(press / stiff * out))
     soft = Contact("b", Sphere(R), "world", Bowl(BOWL), KelvinVoigt(stiff, 500.0))
@@ -196,7 +196,9 @@ def test_gradients_at_rest_sliding_landing_and_apart_at_once():
     y = eqx.tree_at(lambda y: y.v, y, y.v.at[0].set(0.0))
 
     def loss(theta):
-        here = djdyn.put(system, {"touch.mu": theta["mu"], "b.mass": theta["m"]})
+        here = djdyn.with_parameters(
+            system, {"touch.mu": theta["mu"], "b.mass": theta["m"]}
+        )
         at = eqx.tree_at(lambda y: (y.q, y.v), y, (theta["q"], theta["v"]))
         return jnp.sum(weights * jax.vmap(lambda y: here.at(0.0, y).v_dot)(at))
 

@@ -30,7 +30,7 @@ def signals(q_d, v_d, a_d, j_d, P_L) -> dict:
 def one_pressure_rates(control: Backstepping, x, j_d):
     """The control plant model: one pressure difference a joint, no friction."""
     q, v, P_L, q_d, v_d, a_d, e0 = x
-    world = djdyn.look(ARM, q, v)
+    world = djdyn.forward_kinematics(ARM, q, v)
     u = control(0.0, {"integral": e0}, world, signals(*x[3:6], j_d, P_L)).outputs["u"]
     E = control.torque_per_pressure(q)
     z = control.supply - jnp.sign(u) * P_L
@@ -68,7 +68,7 @@ def along(control: Backstepping, x, j_d):
     def errors(x):
         q, v, P_L, q_d, v_d, a_d, e0 = x
         given = signals(q_d, v_d, a_d, j_d, P_L)
-        world = djdyn.look(ARM, q, v)
+        world = djdyn.forward_kinematics(ARM, q, v)
         now = control.errors({"integral": e0}, world, given)
         return control.lyapunov({"integral": e0}, world, given), now
 
@@ -103,7 +103,7 @@ def test_closed_loop_eigenvalues_bond_graph_v18():
     def jacobian(control, damping):
         def rates(x):
             q, v, e0 = jnp.split(x, 3)
-            world = djdyn.look(ARM, q, v)
+            world = djdyn.forward_kinematics(ARM, q, v)
             given = signals(zero, zero, zero, zero, zero)
             now = control.errors({"integral": e0}, world, given)
             tau = now.E * now.alpha1 - damping * v
@@ -135,7 +135,7 @@ def areas(gains, x, j_d):
         where = lambda c: [getattr(c, k) for k in GAIN_NAMES]
         control = eqx.tree_at(where, tuned(), list(gains))
         given = signals(*x[3:6], j_d, x[2])
-        world = djdyn.look(ARM, x[0], x[1])
+        world = djdyn.forward_kinematics(ARM, x[0], x[1])
         return control(0.0, {"integral": x[6]}, world, given).outputs["u"] / 4e-7
 
     value, change = jax.jvp(u, (gains,), (gains,))
@@ -172,7 +172,7 @@ def test_gradients_to_the_gains():
     # At rest where it should be, nothing depends on the gains.
     zero = jnp.zeros(6)
     still = (zero, zero, zero, zero, zero, zero, zero)
-    world = djdyn.look(ARM, zero, zero)
+    world = djdyn.forward_kinematics(ARM, zero, zero)
     now = control.errors({"integral": zero}, world, signals(*[zero] * 5))
     still = (zero, zero, now.alpha1, *still[3:])
     value, change, low, high = slopes(gains, still, zero)

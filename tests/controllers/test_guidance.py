@@ -59,7 +59,9 @@ def test_the_stick_stops_before_the_limit_bond_graph_v17():
     run = djdyn.simulate(system, 6.0, saveat=times)
     target = run.y.parts["guide"]["target"][:, 0]
     assert jnp.allclose(target, jnp.array([0.0, 1.2, 1.3, 1.3]), atol=1e-4)
-    back = djdyn.simulate(djdyn.put(system, {"stick": [-1.0]}), 1.0, saveat=[0.0, 1.0])
+    back = djdyn.simulate(
+        djdyn.with_parameters(system, {"stick": [-1.0]}), 1.0, saveat=[0.0, 1.0]
+    )
     assert jnp.allclose(back.y.parts["guide"]["target"][-1, 0], -0.3, atol=1e-6)
 
 

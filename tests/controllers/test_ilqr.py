@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 import djdyn
-from controllers import flat_step, ilqr, receding, search
+from controllers import flat_step, ilqr, receding_horizon, search
 from djdyn.parts import JointActuator
 
 
@@ -69,8 +69,10 @@ def test_inputs_stay_in_their_box(step):
 
 
 def test_a_plan_made_anew_at_every_step_brings_it_home(step):
-    plan = lambda x, u: ilqr(step, running, final, x, u, low=-1.0, high=1.0, rounds=5)
-    go = lambda x: receding(step, plan, x, jnp.zeros((N, 1)), 60)
+    plan = lambda x, u: ilqr(
+        step, running, final, x, u, low=-1.0, high=1.0, outer_iterations=5
+    )
+    go = lambda x: receding_horizon(step, plan, x, jnp.zeros((N, 1)), 60)
     xs, us = jax.jit(jax.vmap(go))(jnp.stack([X0, -X0]))
     assert np.allclose(xs[0], -xs[1], atol=1e-6) and np.abs(us).max() <= 1.0
     assert np.abs(xs[:, -1]).max() < 0.05

@@ -51,7 +51,9 @@ def test_velocity_mode_ramps_as_the_limits_say():
     assert jnp.allclose(rate, jnp.array([0, 0.2, 0.5, 0.9, 1, 1]), atol=1e-9)
     length = jnp.array([30, 30.2, 31.25, 34.05, 37, 45])
     assert jnp.allclose(found.signal("line.length"), length, atol=1e-3)
-    assert jnp.max(jnp.abs(djdyn.audit(system, found))) < 1e-4  # of 150 J lowered
+    assert (
+        jnp.max(jnp.abs(djdyn.energy_balance(system, found))) < 1e-4
+    )  # of 150 J lowered
 
 
 @pytest.mark.validation
@@ -162,8 +164,8 @@ def test_gradients_through_limits_and_brake():
 
     def loss(adjoint):
         def value(scale):
-            numbers = {k: scale[k] * djdyn.get(system, k) for k in names}
-            model = djdyn.put(system, numbers)
+            numbers = {k: scale[k] * djdyn.get_parameters(system, k) for k in names}
+            model = djdyn.with_parameters(system, numbers)
             end = djdyn.simulate(
                 model, 0.5, y0, solver="rk4", dt=2e-3, saveat=2, adjoint=adjoint
             )

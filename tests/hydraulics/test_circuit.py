@@ -10,7 +10,7 @@ import djdyn
 from djdyn.hydraulics import (
     Circuit,
     Counterbalance,
-    Cylinder,
+    HydraulicCylinder,
     Oil,
     OnJoint,
     Orifice,
@@ -41,7 +41,9 @@ def books(system: djdyn.System, y: djdyn.State):
     power_in, power_loss = system.powers(0.0, y)
 
     def mass(y):
-        return circuit.oil_mass(y.parts["oil"], djdyn.look(system.mechanism, y.q, y.v))
+        return circuit.oil_mass(
+            y.parts["oil"], djdyn.forward_kinematics(system.mechanism, y.q, y.v)
+        )
 
     _, poured = jax.jvp(mass, (y,), (rate,))
     given = circuit.oil_in(y.parts["oil"], now.world, now.signals)
@@ -55,11 +57,11 @@ def books(system: djdyn.System, y: djdyn.State):
 def test_books_close(conserves):
     """Of all components at once; at a stop, too, and with a chamber below zero."""
     system = everything(conserves)
-    audit = quick_jit(lambda y: books(system, y))
+    energy_balance = quick_jit(lambda y: books(system, y))
     low = start(system, 0.502, 0.4)
     low.parts["oil"]["D.bar"] = jnp.array(-0.98)
     for y in (start(system), low, start(system, -0.001, -0.1)):
-        gained, expected, poured, given, losses = audit(y)
+        gained, expected, poured, given, losses = energy_balance(y)
         assert jnp.allclose(gained, expected, rtol=1e-8), (gained, expected)
         assert all(loss >= 0 for loss in losses.values()), losses
         if conserves == "mass":
@@ -90,7 +92,7 @@ def test_gradients_of_every_number_at_special_points():
     ys, table = special_points(system)
 
     def loss(numbers, y):
-        rate = djdyn.put(system, numbers).derivative(0.0, y)
+        rate = djdyn.with_parameters(system, numbers).derivative(0.0, y)
         flat = jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(rate)])
         weights = jnp.cos(jnp.arange(1.0, flat.size + 1))
         return weights @ jnp.tanh(flat / 30.0)
@@ -123,7 +125,7 @@ def test_gradients_at_the_worst_points():
     def flow(x):
         u, p_a = x
         system = valve_step(1e-4, start=p_a * 200 * BAR, tank=0.0)
-        system = djdyn.put(
+        system = djdyn.with_parameters(
             system, {"u": u, "oil.valve.width": 0.1, "oil.valve.transition": BAR}
         )
         rate = system.derivative(0.0, system.initial_state())
@@ -150,7 +152,7 @@ def test_a_batch_is_the_same_as_one_by_one():
     y, scale = start(system), jnp.array([0.8, 1.0, 1.3])
 
     def rate(s):
-        here = djdyn.put(
+        here = djdyn.with_parameters(
             system, {"oil.A.pressure": s * 1e7, "oil.ram.area_a": s * 2e-3}
         )
         return here.derivative(0.0, y)
@@ -171,7 +173,7 @@ def circuit(**parts) -> Circuit:
     [
         (lambda: Orifice("P", "A", -1e-5), r"Orifice.area must be at least 0 m\^2"),
         (
-            lambda: Cylinder("A", "B", OnJoint("x"), -1e-3, 1e-3, 0.5),
+            lambda: HydraulicCylinder("A", "B", OnJoint("x"), -1e-3, 1e-3, 0.5),
             r"Cylinder.area_a must be above 0 m\^2",
         ),
         (
@@ -210,7 +212,7 @@ def test_bad_circuits_are_refused(build, said):
 
 
 def test_a_piston_outside_its_cylinder_is_refused():
-    ram = Cylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 0.5)
+    ram = HydraulicCylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 0.5)
     system = slider(circuit(A=Volume(1e-3), T=Tank(), ram=ram))
     y = system.initial_state(q={"mass": 0.7})
     with pytest.raises(ValueError, match=r"'ram' is extended by 0.7 m, outside its"):

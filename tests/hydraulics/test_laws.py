@@ -9,14 +9,14 @@ import djdyn
 from djdyn._smooth import signed_sqrt, step
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
     Efficiency,
     EndStop,
-    LuGre,
+    HydraulicCylinder,
     Oil,
     OnJoint,
     Orifice,
-    Stribeck,
+    SealLuGre,
+    SealStribeck,
     Tank,
     Triangle,
     Volume,
@@ -30,7 +30,7 @@ LITRE_PER_MINUTE = 1e-3 / 60
 
 
 def passage(component, **pressures) -> float:
-    world = djdyn.look(slider_mechanism(), jnp.zeros(1))
+    world = djdyn.forward_kinematics(slider_mechanism(), jnp.zeros(1))
     p = {k: jnp.asarray(x, float) for k, x in pressures.items()}
     return component.flow(Conditions(Oil(), p, world, {}))
 
@@ -45,10 +45,12 @@ def test_volumes_real_time_multibody_v13():
     """1 l/min into 1 l; and a hose of 2e8 Pa that makes 3.2e8 Pa of 1.6e9."""
     oil = Oil(bulk_modulus=1.6e9, conserves="volume")
     node = Volume(1e-3, hose_volume=1e-3, hose_modulus=2e8)
-    K, _, _ = node.swelling(jnp.array(50 * BAR), oil)
-    stiff = node.still() / (node.still() / oil.stiffness(jnp.array(0.0)) + K)
+    K, _, _ = node.wall_compliance(jnp.array(50 * BAR), oil)
+    stiff = node.dead_volume() / (
+        node.dead_volume() / oil.stiffness(jnp.array(0.0)) + K
+    )
     assert jnp.allclose(stiff, 3.2e8, rtol=1e-12)
-    ram = Cylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 9.0, follow=False)
+    ram = HydraulicCylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 9.0, follow=False)
     parts = {"A": Volume(1e-3), "T": Tank(), "ram": ram}
     system = slider(Circuit(oil, parts))
     y = system.initial_state(v={"mass": -LITRE_PER_MINUTE / 1e-3})
@@ -122,7 +124,7 @@ def test_oil_is_stiff_as_its_volume_says_and_finite_everywhere():
 
 def test_lugre_slides_at_its_stribeck_curve():
     """Steady: z = g/s0 and F = g + s2 v; at zero speed gradients are finite."""
-    law = LuGre(1e6, 1e3, 300.0, 200.0, 100.0, 0.02)
+    law = SealLuGre(1e6, 1e3, 300.0, 200.0, 100.0, 0.02)
     v = jnp.array(0.01)
     g = 200 + 100 * np.exp(-0.25)
     F, loss, rate = law.act(v, jnp.array(0.0), {"bristle_um": jnp.array(g)})
@@ -132,5 +134,5 @@ def test_lugre_slides_at_its_stribeck_curve():
     state = {"bristle_um": jnp.array(0.0)}
     slope = jax.grad(lambda v: law.act(v, jnp.array(0.0), state)[0])(jnp.array(0.0))
     assert jnp.allclose(slope, 1300.0)
-    curve = Stribeck(300.0, 200.0, 100.0, 0.02, 1e-4)
+    curve = SealStribeck(300.0, 200.0, 100.0, 0.02, 1e-4)
     assert jnp.allclose(curve.force(v, v), F, rtol=1e-12)

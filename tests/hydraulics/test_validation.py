@@ -13,7 +13,7 @@ import pytest
 import djdyn
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
+    HydraulicCylinder,
     Motor,
     Oil,
     OnJoint,
@@ -44,7 +44,7 @@ def test_trapped_volumes_hyd_0():
     """Frequency of a mass between two shut chambers."""
     for V, hertz in ((1e-3, 7.118), (1e-4, 22.508), (1e-5, 71.176), (1e-6, 225.079)):
         system = valve_step(V, area=1e-3, damping=0.0)
-        system = djdyn.put(system, {"u": 0.0})
+        system = djdyn.with_parameters(system, {"u": 0.0})
         found = np.linalg.eigvals(poles(system, system.initial_state()))
         assert np.allclose(np.abs(found.imag).max() / (2 * np.pi), hertz, atol=6e-4)
 
@@ -69,7 +69,7 @@ def test_valve_step_hyd_1():
 def test_no_chatter_at_zero_flow_hyd_2():
     """A valve far too large: the chamber stays within a few kPa of the supply."""
     rig = valve_step(1e-3, 1e-3, 2e4, 2e-5, 1 * BAR, 100 * BAR, 0.0)
-    system = djdyn.put(rig, {"u": 0.5})
+    system = djdyn.with_parameters(rig, {"u": 0.5})
     run = djdyn.simulate(system, 4.0, saveat=[0.0, 4.0], **STIFF)
     v = np.roots([2 * (1e-3 / 1e-5) ** 2, 2e4 / 1e-3, -100 * BAR]).max()
     assert jnp.allclose(run.v("mass")[-1, 0], v, rtol=1e-5)
@@ -106,7 +106,7 @@ def test_hydraulic_boom_real_time_multibody_v15():
     assert np.abs(oil["A.bar"] - column("p1_Pa") / BAR).max() < 2e-3
     assert np.abs(oil["B.bar"] - column("p2_Pa") / BAR).max() < 2e-3
     assert np.abs(10 * oil["valve.spool"] - column("spool_U")).max() < 1e-6
-    assert np.abs(djdyn.audit(run.system, run)).max() < 0.02  # of 21 kJ drawn
+    assert np.abs(djdyn.energy_balance(run.system, run)).max() < 0.02  # of 21 kJ drawn
     assert run.steps < 2500  # two milliseconds each, on average
 
 
@@ -161,7 +161,7 @@ def test_two_pressures_move_as_one_bond_graph_v11():
         return system.derivative(0.0, system.initial_state(v={"wheel": v})).parts["oil"]
 
     for u in (1.0, -0.4):
-        rate = rates(djdyn.put(system, {"u": u}), 0.3)
+        rate = rates(djdyn.with_parameters(system, {"u": u}), 0.3)
         assert jnp.allclose(rate["A.bar"], -rate["B.bar"], rtol=1e-12)
         P_L, z = 0.4 * Ps, Ps - np.sign(u) * 0.4 * Ps
         known = 2 * stiff * (-Vp * 0.3 + 0.9 * np.sqrt(z / 950) * u * 1e-6)
@@ -179,14 +179,14 @@ def test_oil_and_energy_over_a_run():
         "A": Volume(1e-4, 50 * BAR, 1e-4, 4e8),
         "B": Volume(1e-4, 50 * BAR),
         "valve": ServoValve("P", "T", "A", "B", "u", 1e-7, spool="lag", lag=0.02),
-        "ram": Cylinder("A", "B", OnJoint("mass"), 2e-3, 1.5e-3, 1.0),
+        "ram": HydraulicCylinder("A", "B", OnJoint("mass"), 2e-3, 1.5e-3, 1.0),
     }
     system = slider(Circuit(oil, parts), u=1.0)
     y = system.initial_state(q={"mass": 0.3})
     run = djdyn.simulate(
         system, 0.5, y, saveat=26, solver="rodas4", rtol=1e-8, atol=1e-8, ledger=True
     )
-    assert np.abs(djdyn.audit(system, run)).max() < 1e-5 * run.work[-1, 0]
+    assert np.abs(djdyn.energy_balance(system, run)).max() < 1e-5 * run.work[-1, 0]
 
 
 @pytest.mark.parametrize(

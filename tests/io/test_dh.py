@@ -7,7 +7,7 @@ import pytest
 
 from djdyn.io import DHLink, dh_initial_q, from_dh
 from djdyn.multibody.dynamics import bias_force, forward_dynamics, mass_matrix
-from djdyn.multibody.kinematics import frame_pose, look
+from djdyn.multibody.kinematics import forward_kinematics, frame_pose
 from djdyn.multibody.spatial import pose_rpy
 
 from ..gradients import assert_gradient, quick_jit
@@ -71,7 +71,7 @@ def test_telescopic_crane_reaches_where_it_should(
     """The payload hangs half a metre beyond the last centre of mass."""
     rows = crane_table(case)
     crane = from_dh(rows, base=pose_rpy(base))
-    world = quick_jit(look)(crane, dh_initial_q(rows))
+    world = quick_jit(forward_kinematics)(crane, dh_initial_q(rows))
     np.testing.assert_allclose(world.pose("link2").p, second, atol=1e-4)
     np.testing.assert_allclose(world.pose("link3").p, elbow, atol=1e-4)
     np.testing.assert_allclose(centre(world, "link7"), last_centre, atol=1e-4)
@@ -129,7 +129,7 @@ def random_rows(rng, n=4) -> list[dict]:
 def test_ends_are_products_of_pauls_matrices():
     rng = np.random.default_rng(0)
     rows, q = random_rows(rng), rng.normal(size=4)
-    world = quick_jit(look)(from_dh(rows), jnp.asarray(q))
+    world = quick_jit(forward_kinematics)(from_dh(rows), jnp.asarray(q))
     X = np.eye(4)
     for row, value in zip(rows, q, strict=True):
         moved = "theta" if row["type"] == "revolute" else "d"
@@ -151,8 +151,10 @@ def test_craigs_table_is_pauls_shifted_by_a_row():
         {**row, "alpha": last["alpha"], "a": last["a"]}
         for row, last in zip(paul, before, strict=True)
     ]
-    standard = quick_jit(look)(from_dh(paul), q).pose("n3.end")
-    modified = quick_jit(look)(from_dh(craig, convention="craig"), q).pose("n3.end")
+    standard = quick_jit(forward_kinematics)(from_dh(paul), q).pose("n3.end")
+    modified = quick_jit(forward_kinematics)(
+        from_dh(craig, convention="craig"), q
+    ).pose("n3.end")
     np.testing.assert_allclose(modified.p, standard.p, atol=1e-14)
     np.testing.assert_allclose(modified.R, standard.R, atol=1e-14)
 

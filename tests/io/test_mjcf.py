@@ -9,7 +9,7 @@ import pytest
 from djdyn.io import from_mjcf
 from djdyn.multibody.dynamics import forward, inverse
 from djdyn.multibody.joints import Fixed, Free, Prismatic, Revolute, Spherical
-from djdyn.multibody.kinematics import look
+from djdyn.multibody.kinematics import forward_kinematics
 
 from ..gradients import quick_jit
 from ..machines import DATA
@@ -57,7 +57,7 @@ RICH = """
 
 @quick_jit
 def evaluate(mechanism, q, v, tau):
-    world = look(mechanism, q, v)
+    world = forward_kinematics(mechanism, q, v)
     v_dot = forward(world, tau)
     return world, v_dot, inverse(world, v_dot)
 

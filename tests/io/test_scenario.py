@@ -20,8 +20,8 @@ def test_the_example_builds_what_it_says():
     system = scenario.system
     assert system.mechanism.joint_names == ("deck", "shoulder", "elbow")
     assert set(system.parts) == {"bearings", "target", "pid", "motor"}
-    assert djdyn.get(system, "pid.kp") == 60.0
-    assert djdyn.get(system, "upper.I_BC")[2, 2] == 0.001
+    assert djdyn.get_parameters(system, "pid.kp") == 60.0
+    assert djdyn.get_parameters(system, "upper.I_BC")[2, 2] == 0.001
     assert jnp.allclose(scenario.initial_state.q, jnp.array([0.3, 0.8]))
     assert scenario.simulation["saveat"][-1] == 10.0
     assert scenario.frames == ("tip",)
@@ -133,7 +133,10 @@ def test_lifting_gear_from_a_file(tmp_path):
     drag = scenario.system.parts["drag"]
     assert isinstance(drag, Drag)
     assert float(drag.fluid.water_density) == 1000.0
-    assert len(djdyn.get(scenario.system, "deck.joint.motion.height.amplitude")) == 30
+    assert (
+        len(djdyn.get_parameters(scenario.system, "deck.joint.motion.height.amplitude"))
+        == 30
+    )
     now = scenario.system.at(0.0, scenario.initial_state)
     assert jnp.allclose(now.signals["lift.lift"], 1000.0 * 0.1 * 9.81)
     with pytest.raises(ScenarioError, match=r"gear.toml: environment.fluid.*densty"):
@@ -196,7 +199,7 @@ joint = { type = "prismatic", axis = [0, 0, 1] }
 mass = 100.0
 [part.line]
 type = "Cable"
-rope = { type = "Rope", linear_density = 0.5, EA = 1e6 }
+rope = { type = "CableProperties", linear_density = 0.5, EA = 1e6 }
 length = 10.0
 mesh = { type = "graded", elements = 4, power = 1.5 }
 tail = { type = "PinnedEnd", frame = "load" }
@@ -209,7 +212,7 @@ speed = 0.1
 
 def test_cables_in_files(tmp_path):
     system = read_scenario(written(tmp_path, HOIST)).system
-    assert djdyn.get(system, "line.rope.EA") == 1e6
+    assert djdyn.get_parameters(system, "line.rope.EA") == 1e6
     assert system.parts["line"].mesh[1] == 0.125
     assert system.parts["line"].masses[0].mass == 2.0
     bad = HOIST.replace('frame = "load"', 'frame = "lode"')
@@ -244,11 +247,11 @@ b = "B"
 command = "u"
 gain = 1e-7
 [part.oil.parts.ram]
-type = "Cylinder"
+type = "HydraulicCylinder"
 a = "A"
 b = "B"
 linkage = { type = "OnJoint", joint = "slide" }
-friction = { type = "Stribeck", viscous = 2000.0 }
+friction = { type = "SealStribeck", viscous = 2000.0 }
 area_a = 2e-3
 area_b = 2e-3
 stroke = 1.0
@@ -258,8 +261,8 @@ retracted = -0.5
 
 def test_a_circuit_in_a_file(tmp_path):
     scenario = read_scenario(written(tmp_path, CIRCUIT))
-    assert djdyn.get(scenario.system, "oil.valve.gain") == 1e-7
-    assert djdyn.get(scenario.system, "oil.ram.friction.viscous") == 2000.0
+    assert djdyn.get_parameters(scenario.system, "oil.valve.gain") == 1e-7
+    assert djdyn.get_parameters(scenario.system, "oil.ram.friction.viscous") == 2000.0
     run = djdyn.simulate(
         scenario.system, 0.1, scenario.initial_state, solver="rodas4", saveat=[0.0, 0.1]
     )
@@ -284,7 +287,7 @@ inertia = [8e-4, 8e-4, 8e-4]
 [part.floor]
 type = "Contact"
 on = "cube"
-shape = { type = "Box", size = [0.1, 0.1, 0.1] }
+shape = { type = "Cuboid", size = [0.1, 0.1, 0.1] }
 against = "world"
 surface = { type = "HalfSpace" }
 normal = { type = "HuntCrossley", stiffness = 1e4, dissipation = 0.5, exponent = 1.0 }
@@ -294,7 +297,7 @@ friction = { type = "LuGre", mu = 0.3, mu_static = 0.4, stiffness = 4000.0 }
 
 def test_contact_is_data(tmp_path):
     found = read_scenario(written(tmp_path, CUBE))
-    assert djdyn.get(found.system, "floor.friction.mu_static") == 0.4
+    assert djdyn.get_parameters(found.system, "floor.friction.mu_static") == 0.4
     assert found.initial_state.parts["floor"]["bristles"].shape == (8, 3)
 
 
@@ -304,7 +307,7 @@ def test_contact_is_data(tmp_path):
         ('"LuGre"', '"Newton"', r"floor.friction.type: unknown type 'Newton'; .*LuGre"),
         ('"HuntCrossley"', '"Hook"', r"floor.normal.type: unknown type 'Hook'"),
         ("stiffness = 1e4", "stiffness = -1", r"normal: .*stiffness must be above 0"),
-        ('"Box", size = [0.1, 0.1, 0.1]', '"HalfSpace"', r"shape( is a solid|.)"),
+        ('"Cuboid", size = [0.1, 0.1, 0.1]', '"HalfSpace"', r"shape( is a solid|.)"),
         ('against = "world"', 'against = "moon"', r"unknown frame 'moon'"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from djdyn.io import from_urdf
 from djdyn.multibody.dynamics import forward
 from djdyn.multibody.joints import Fixed, Prismatic, Revolute
-from djdyn.multibody.kinematics import look
+from djdyn.multibody.kinematics import forward_kinematics
 
 from ..gradients import quick_jit
 
@@ -59,7 +59,7 @@ def robot(*, on_j2="", on_j3="", shape="") -> str:
 
 @quick_jit
 def evaluate(mechanism, q, v, tau):
-    world = look(mechanism, q, v)
+    world = forward_kinematics(mechanism, q, v)
     return forward(world, tau), world
 
 

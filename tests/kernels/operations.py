@@ -105,9 +105,13 @@ def branch(k, x, y):
 
 def scatter(k, x, y):
     flat, i = x.ravel(), index(y, x.size)
-    put = flat.at[i].set(y.ravel()[0]) if k % 2 else flat.at[i].add(y.ravel()[0])
-    put = put.at[np.array([0, -1])].add(flat[np.array([-1, 0])])
-    return lax.dynamic_update_slice(put, calm(flat[:1]), (i,)).reshape(x.shape)
+    with_parameters = (
+        flat.at[i].set(y.ravel()[0]) if k % 2 else flat.at[i].add(y.ravel()[0])
+    )
+    with_parameters = with_parameters.at[np.array([0, -1])].add(flat[np.array([-1, 0])])
+    return lax.dynamic_update_slice(with_parameters, calm(flat[:1]), (i,)).reshape(
+        x.shape
+    )
 
 
 def window(k, x, y):

@@ -19,16 +19,16 @@ from controllers import (
     Winch,
     WinchPID,
 )
-from djdyn.cable import Cable, ClampedEnd, FreeEnd, PinnedEnd, Rope, Sheave
+from djdyn.cable import Cable, CableProperties, ClampedEnd, FreeEnd, PinnedEnd, Sheave
 from djdyn.contact import (
-    Bed,
-    Box,
     Contact,
+    ContactGroup,
     Coulomb as Surface,
+    Cuboid,
+    ElasticFoundation,
     HalfSpace,
     KelvinVoigt,
     LuGre as Bristles,
-    Pile,
     Polyhedron,
     RigidContact,
     Sphere as Ball,
@@ -36,12 +36,12 @@ from djdyn.contact import (
 )
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
     EndStop,
-    LuGre,
+    HydraulicCylinder,
     Motor,
     Oil,
     OnJoint,
+    SealLuGre,
     ServoValve,
     Supply,
     Tank,
@@ -95,7 +95,9 @@ JOINTS = {  # each on its parent
     "buoy": ("world", djdyn.Free()),
 }
 WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
-TETHER = Rope(0.3, 50.0, EI=0.1, diameter=0.02, normal_drag=1.0, added_mass=1.0)
+TETHER = CableProperties(
+    0.3, 50.0, EI=0.1, diameter=0.02, normal_drag=1.0, added_mass=1.0
+)
 SOFT = Circuit(  # so soft that explicit steps will do
     Oil(bulk_modulus=1e7, air=0.01, exponent=1.2),
     {
@@ -105,9 +107,9 @@ SOFT = Circuit(  # so soft that explicit steps will do
         "B": Volume(1e-2, 1e5),
         "valve": ServoValve("P", "T", "A", "B", "pid.u", 1e-7, 5.0, spool="lag"),
         "motor": Motor("A", "B", "arm", 1e-5),
-        "ram": Cylinder(
+        "ram": HydraulicCylinder(
             "A", "B", OnJoint("cart"), 1e-4, 1e-4, 9.0, -4.0,
-            LuGre(1e3, 2.0, 3.0, 4.0, 1.0, width=1e-2), EndStop(1e3, 10.0),
+            SealLuGre(1e3, 2.0, 3.0, 4.0, 1.0, width=1e-2), EndStop(1e3, 10.0),
         ),
     },
 )  # fmt: skip
@@ -159,7 +161,7 @@ TOUCHING = {  # on a few bodies of their own: each of these is much to compile
     ),
     "touch": Contact(
         "buoy",
-        Box([0.4, 0.5, 0.6]),
+        Cuboid([0.4, 0.5, 0.6]),
         "world",
         HalfSpace(),
         KelvinVoigt(2.0, 0.1, width=0.1),
@@ -173,12 +175,12 @@ TOUCHING = {  # on a few bodies of their own: each of these is much to compile
         Polyhedron([[-3.0, -2.0, -2.0], [4.0, 0.0, -1.0], [0.0, 4.0, 0.0], [0, 0, 5]]),
         "deck",
         HalfSpace(),
-        (Bed(0.5, 0.05), Bed(0.4, 0.04, 1.0)),
+        (ElasticFoundation(0.5, 0.05), ElasticFoundation(0.4, 0.04, 1.0)),
         Surface(0.3, 0.1),
         width=0.05,
     ),
 }
-XLA_ONLY = {Pile}  # which of its pairs are nearest is a sort
+XLA_ONLY = {ContactGroup}  # which of its pairs are nearest is a sort
 SAVES = np.array([0.0, 0.07, 0.1, 0.2])  # uneven; twenty steps
 LANES = 3
 
@@ -305,7 +307,9 @@ def two_joint_arm() -> djdyn.System:
         "upper": ServoValve("P", "T", "A", "B", command[0], gain, 1e-4),
         "lower": ServoValve("P", "T", "C", "D", command[1], gain, 1e-4),
         "motor": Motor("A", "B", "shoulder", 1e-5),
-        "ram": Cylinder("C", "D", Triangle("elbow", 0.3, 0.2, 1.0), 1e-4, 1e-4, 1.0),
+        "ram": HydraulicCylinder(
+            "C", "D", Triangle("elbow", 0.3, 0.2, 1.0), 1e-4, 1e-4, 1.0
+        ),
     }
     ends = {"P": Supply(2e5), "T": Tank()}
     parts = {
@@ -347,7 +351,7 @@ def test_sampled_control():
     how = {"control_period": 0.05, "saveat": None}
     found, wanted = (states(b, system, y0, **how) for b in ("kernel", "xla"))
     assert_near(found.y, wanted.y, 1e-12)
-    assert_near(found.held, wanted.held, 1e-12)
+    assert_near(found.sampled, wanted.sampled, 1e-12)
     lane = jax.tree.map(lambda x: x[1] if x.ndim > 1 else x, y0)
     alone = djdyn.simulate(
         system, 0.2, lane, solver="semi_implicit", dt=0.01, control_period=0.05

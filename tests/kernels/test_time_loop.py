@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from djdyn.kernels import march
+from djdyn.kernels import time_loop
 from djdyn.kernels.time_loop import _March
 
 
@@ -55,8 +55,8 @@ def plain(saves, y0, *theta):
     return ys[saves - 1]
 
 
-def kernel(saves, remember="all"):
-    return lambda *args: march(step, saves, *args, remember=remember)
+def kernel(saves, checkpoints="all"):
+    return lambda *args: time_loop(step, saves, *args, checkpoints=checkpoints)
 
 
 def assert_same(found, wanted, rtol=1e-12):
@@ -80,19 +80,19 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("remember", ["all", "sqrt"])
+@pytest.mark.parametrize("checkpoints", ["all", "sqrt"])
 @pytest.mark.parametrize("saves", SAVES.values(), ids=SAVES)
-def test_values_and_gradients(saves, remember):
-    fns = (kernel(saves, remember), lambda *args: plain(saves, *args))
+def test_values_and_gradients(saves, checkpoints):
+    fns = (kernel(saves, checkpoints), lambda *args: plain(saves, *args))
     for name in ("values", "grad"):
         assert_same(*(jax.jit(DERIVATIVES[name](fn))(*arguments()) for fn in fns))
 
 
-@pytest.mark.parametrize("remember", ["all", "sqrt"])
+@pytest.mark.parametrize("checkpoints", ["all", "sqrt"])
 @pytest.mark.parametrize("name", DERIVATIVES)
-def test_derivatives(name, remember):
+def test_derivatives(name, checkpoints):
     saves = SAVES["uneven"]
-    fns = (kernel(saves, remember), lambda *args: plain(saves, *args))
+    fns = (kernel(saves, checkpoints), lambda *args: plain(saves, *args))
     assert_same(*(jax.jit(DERIVATIVES[name](fn))(*arguments()) for fn in fns), 1e-11)
 
 
@@ -140,12 +140,12 @@ def test_memory_grows_with_the_root_of_the_steps():
 
 def test_named_values_are_kept_only_if_all_are():
     y0, *theta = arguments()
-    for remember, kept in (
+    for checkpoints, kept in (
         ("all", [(7, 2 * N), (7, N), (7, N)]),
         ("sqrt", [(3, 2 * N)]),
     ):
         steps = _March(
-            lambda i, y, *x: step(i, y, *x), np.array([7]), remember, (), True
+            lambda i, y, *x: step(i, y, *x), np.array([7]), checkpoints, (), True
         )
         found = jax.eval_shape(steps.forward, y0, *theta)[1]
         assert [x.shape for x in found] == kept
@@ -161,7 +161,7 @@ def test_closing_over_traced_values():
         return lax.scan(turn, y0, jnp.arange(saves[-1], dtype=jnp.int32))[1][saves - 1]
 
     gradient = lambda run: jax.grad(loss(lambda *args: fn(run, *args)), (0, 1, 2))
-    assert_same(gradient(march)(*arguments()), gradient(loop)(*arguments()))
+    assert_same(gradient(time_loop)(*arguments()), gradient(loop)(*arguments()))
 
 
 def test_forward_mode_saves_more_than_a_kernel_unrolls():
@@ -179,13 +179,15 @@ def test_forward_mode_saves_more_than_a_kernel_unrolls():
 def test_bad_saves_are_refused():
     for saves in ([], [0, 1], [2, 2], [3, 1]):
         with pytest.raises(ValueError, match="increase from one"):
-            march(step, saves, *arguments())
+            time_loop(step, saves, *arguments())
 
 
-@pytest.mark.parametrize("remember", ["all", "sqrt"])
-def test_xla_marches_too(remember):
+@pytest.mark.parametrize("checkpoints", ["all", "sqrt"])
+def test_xla_marches_too(checkpoints):
     saves = SAVES["uneven"]
-    slow = lambda *args: march(step, saves, *args, remember=remember, compiled=False)
+    slow = lambda *args: time_loop(
+        step, saves, *args, checkpoints=checkpoints, compiled=False
+    )
     fns = (slow, lambda *args: plain(saves, *args))
     for name in ("values", "grad", "jacfwd"):
         assert_same(*(jax.jit(DERIVATIVES[name](fn))(*arguments()) for fn in fns))

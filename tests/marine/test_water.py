@@ -93,7 +93,7 @@ def test_a_current_carries_a_body_along():
     system = ball(300.0, parts)
     y0 = system.initial_state(v={"ball": [0.2, 0.1, 0.3, 0.0, 0.5, 0.0]})
     found = djdyn.simulate(system, 60.0, y0, ledger=True, saveat=61)
-    assert jnp.max(jnp.abs(djdyn.audit(system, found))) < 1e-4
+    assert jnp.max(jnp.abs(djdyn.energy_balance(system, found))) < 1e-4
     assert jnp.allclose(found.v("ball")[-1, 3], 1.0, atol=0.1)
     assert jnp.all(jnp.diff(found.work[:, 1]) >= 0)
 

@@ -36,7 +36,7 @@ from .trees import (
 
 @quick_jit
 def _evaluate(mechanism, q, v, tau, v_dot, F):
-    world = kinematics.look(mechanism, q, v)
+    world = kinematics.forward_kinematics(mechanism, q, v)
     return {
         "world": world,
         "mass": dynamics.projected_inertia(world),
@@ -87,7 +87,7 @@ def with_added_mass(rng, body: Body) -> Body:
 @quick_jit
 def all_ways(mechanism, q, v, v_dot, t):
     tau = lagrangian.inverse_dynamics(mechanism, q, v, v_dot, t)
-    world = kinematics.look(mechanism, q, v, t)
+    world = kinematics.forward_kinematics(mechanism, q, v, t)
     return {
         "lagrangian": tau,
         "inverse": dynamics.inverse(world, v_dot),
@@ -184,7 +184,7 @@ def test_wrenches_on_bodies_act_through_the_jacobians():
 
 def test_jacobian_of_a_frame_is_the_derivative_of_its_pose():
     arm, q = titan4.mechanism(printed=False), jnp.asarray(TITAN_Q)
-    tool = lambda q: kinematics.look(arm, q).pose("tool")
+    tool = lambda q: kinematics.forward_kinematics(arm, q).pose("tool")
     both = quick_jit(lambda q: (kinematics.frame_jacobian(arm, q, "tool"), tool(q)))
     (J, X), rate = both(q), quick_jit(jax.jacfwd(tool))(q)
     W = jnp.einsum("ijk,lj->kil", rate.R, X.R)  # skew of each column's angular part
@@ -321,7 +321,7 @@ def test_double_pendulum_by_velocity_transformation():
     np.testing.assert_allclose(found["projection"], expected, rtol=1e-10)
     np.testing.assert_allclose(found["recursion"], expected, rtol=1e-10)
     world = found["world"]  # the lower rod's centre, at constant speeds
-    w, alpha, a = world.V_WB[2, :3], world.A_WB[2, :3], world.A_WB[2, 3:]
+    w, alpha, a = world.V_WB[2, :3], world.A_bias_WB[2, :3], world.A_WB[2, 3:]
     arm = world.X_WB.R[2] @ jnp.array([0.5, 0.0, 0.0])
     centre = a + np.cross(alpha, arm) + np.cross(w, np.cross(w, arm))
     expected = [-4.0905166812, 0.0, 3.5236226157]

@@ -15,7 +15,7 @@ import pytest
 
 from djdyn.multibody import dynamics
 from djdyn.multibody.joints import Prescribed
-from djdyn.multibody.kinematics import look
+from djdyn.multibody.kinematics import forward_kinematics
 from djdyn.multibody.mechanism import Body, Mechanism
 from djdyn.multibody.spatial import Pose, rotation_rpy
 
@@ -84,7 +84,7 @@ def everything() -> Mechanism:
 
 def loss(theta, weights, method="projection"):
     mechanism, q, v, tau, t = symmetric(theta)
-    world = look(mechanism, q, v, t)
+    world = forward_kinematics(mechanism, q, v, t)
     return weights @ dynamics.forward(world, tau, method=method)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from djdyn.multibody import dynamics
-from djdyn.multibody.kinematics import look
+from djdyn.multibody.kinematics import forward_kinematics
 
 from ..gradients import quick_jit
 from .trees import (
@@ -41,7 +41,7 @@ TREES = 20  # of each topology
 @quick_jit
 @jax.vmap
 def evaluate(mechanism, q, v, tau, v_dot):
-    world = look(mechanism, q, v)
+    world = forward_kinematics(mechanism, q, v)
     return {
         "projection": dynamics.forward(world, tau, method="projection"),
         "recursion": dynamics.forward(world, tau, method="recursion"),

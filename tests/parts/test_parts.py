@@ -92,7 +92,7 @@ def ledgers(system: djdyn.System, t, y):
     for name, part in system.parts.items():
 
         def stored(t, y, name=name, part=part):
-            world = djdyn.look(system.mechanism, y.q, y.v, t)
+            world = djdyn.forward_kinematics(system.mechanism, y.q, y.v, t)
             return part.energy(y.parts[name], world)
 
         _, gained = jax.jvp(stored, (t, y), (jnp.ones(()), rate))
@@ -124,7 +124,7 @@ def test_gradients_of_every_part(everything):
 
     @eqx.filter_jit
     def loss(numbers):
-        model = djdyn.put(everything, numbers)
+        model = djdyn.with_parameters(everything, numbers)
         return weights @ model.derivative(0.4, y).v
 
     table = djdyn.parameters(everything)

@@ -52,7 +52,7 @@ def main() -> None:
     for how in (kernel, *others):
 
         def run(g, y0, masses, mesh=None, how=how):
-            there = djdyn.put(system, {"gravity_W": g})
+            there = djdyn.with_parameters(system, {"gravity_W": g})
             lanes = {"lower.mass": masses}
             return djdyn.rollout(
                 there, 0.1, y0, saveat=3, parameters=lanes, mesh=mesh, **how

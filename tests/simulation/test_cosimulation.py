@@ -8,7 +8,7 @@ import pytest
 import djdyn
 from djdyn.multibody.time_functions import DeckMotion, GuidedMotion
 from djdyn.parts import FrameActuator, SpringDamper
-from djdyn.simulation.cosimulation import Port
+from djdyn.simulation.cosimulation import CoSimulation
 
 from ..gradients import quick_jit
 
@@ -58,7 +58,7 @@ def halves() -> tuple[djdyn.System, djdyn.System]:
     return left, djdyn.System(machine, {"spring": spring})
 
 
-def together(left: Port, right: Port, steps: int, q0=0.4):
+def together(left: CoSimulation, right: CoSimulation, steps: int, q0=0.4):
     """The left one steps first, with the last force; the right one follows its bob."""
 
     def motion(pose, twist):
@@ -78,7 +78,7 @@ def together(left: Port, right: Port, steps: int, q0=0.4):
     a = left.start(left.system.initial_state(q={"left": q0}))
     seen, b = left.read(a), right.start()
     rows = motion(seen["bob.pose"], seen["bob.twist"])
-    b = djdyn.port.PortState(b.t, b.y, b.inputs, {"anchor": rows}, b.ok)
+    b = djdyn.CoSimulationState(b.t, b.y, b.inputs, {"anchor": rows}, b.ok)
     F = jnp.concatenate([jnp.zeros(3), -right.read(b)["anchor.reaction"][3:]])
     (a, b, _), _ = jax.lax.scan(turn, (a, b, F), None, steps)
     return jnp.concatenate([a.y.q, b.y.q]), a.ok & b.ok
@@ -87,7 +87,7 @@ def together(left: Port, right: Port, steps: int, q0=0.4):
 def ports(halves, dt):
     left, right = halves
     how = {"dt": dt, "hold": True, "solver": "rk4", "step": dt}
-    return Port(left, ["bob.pose", "bob.twist"], **how), Port(
+    return CoSimulation(left, ["bob.pose", "bob.twist"], **how), CoSimulation(
         right, ["anchor.reaction"], **how
     )
 
@@ -113,7 +113,7 @@ def test_steps_have_gradients_and_batches(halves):
     _, right = ports(halves, 0.05)
 
     def value(x):
-        port = djdyn.put(right, {"system.spring.stiffness": x[0]})
+        port = djdyn.with_parameters(right, {"system.spring.stiffness": x[0]})
         state = port.start(port.system.initial_state(q={"right": x[1]}))
         led = jnp.zeros((3, 6)).at[0, 0].set(x[2])
         turn = lambda state, s: port.step(state, {"anchor": s * led})
@@ -151,7 +151,7 @@ def test_a_guided_deck_equals_the_function_that_guides_it():
 
     true = djdyn.simulate(hung(deck), 1.0, saveat=2, solver="rk4", dt=0.01)
     start = rows(jnp.array(0.0))
-    port = Port(
+    port = CoSimulation(
         hung(GuidedMotion(start, start)),
         ["deck.reaction", "arm.q", "arm.pose"],
         dt=0.1,
@@ -177,7 +177,7 @@ def test_inputs_are_lines_or_held(halves):
     parts = {"push": FrameActuator("mass", "wrench")}
     system = djdyn.System(djdyn.Mechanism((body,)), parts, {"wrench": np.zeros(6)})
     for hold, speed in ((False, 0.15), (True, 0.3)):
-        port = Port(system, ["mass.v"], dt=0.1, hold=hold)
+        port = CoSimulation(system, ["mass.v"], dt=0.1, hold=hold)
         state, seen = port.step(port.start(), {"wrench": [0, 0, 0, 6.0, 0, 0]})
         assert jnp.allclose(seen["mass.v"], speed)
         state, seen = port.step(state)  # what is not given stays
@@ -190,10 +190,10 @@ def test_what_is_wrong_is_said(halves):
     with pytest.raises(
         ValueError, match=r"unknown output 'bob.force'; there are frame"
     ):
-        Port(left, ["bob.force"], dt=0.1)
+        CoSimulation(left, ["bob.force"], dt=0.1)
     with pytest.raises(ValueError, match="macro step dt must be positive"):
-        Port(left, dt=0.0)
-    port = Port(right, dt=0.1)
+        CoSimulation(left, dt=0.0)
+    port = CoSimulation(right, dt=0.1)
     with pytest.raises(
         ValueError, match="nothing comes in as 'wrench'; there are anchor"
     ):
@@ -203,5 +203,5 @@ def test_what_is_wrong_is_said(halves):
     ):
         port.step(port.start(), {"anchor": np.zeros(6)})
     with pytest.raises(RuntimeError, match=r"the step from t = 0 s was not solved"):
-        tight = Port(right, dt=0.1, rtol=1e-15, atol=1e-18, max_steps=3)
+        tight = CoSimulation(right, dt=0.1, rtol=1e-15, atol=1e-18, max_steps=3)
         tight.step(tight.start())

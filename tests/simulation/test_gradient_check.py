@@ -80,7 +80,7 @@ def bent(system, simulate):
 
 
 def test_a_mean_slope_is_exact_where_the_loss_is_quadratic(pendulum):
-    system = djdyn.put(pendulum, {"torque": [2.0, 0.0]})
+    system = djdyn.with_parameters(pendulum, {"torque": [2.0, 0.0]})
     exact = djdyn.gradient(bent, system, ["torque"])
     mean = djdyn.gradient(bent, system, ["torque"], spread=0.3, samples=8)
     assert jnp.allclose(exact.gradient["torque"], jnp.array([12.0, -1.0]))

@@ -8,12 +8,12 @@ import pytest
 import djdyn
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
+    HydraulicCylinder,
     Leakage,
     Oil,
     OnJoint,
+    SealStribeck,
     ServoValve,
-    Stribeck,
     Supply,
     Tank,
     Volume,
@@ -85,8 +85,8 @@ def reversing() -> tuple[djdyn.System, djdyn.State]:
         "B": Volume(2e-5, 70 * BAR),
         "valve": ServoValve("P", "T", "A", "B", "u", 2e-7, spool="lag", width=0.1),
         "leak": Leakage("A", "B", 1e-11),
-        "ram": Cylinder(
-            "A", "B", OnJoint("mass"), 2e-3, 1.5e-3, 0.5, 0.0, Stribeck(500.0, 50.0)
+        "ram": HydraulicCylinder(
+            "A", "B", OnJoint("mass"), 2e-3, 1.5e-3, 0.5, 0.0, SealStribeck(500.0, 50.0)
         ),
     }
     system = slider(Circuit(Oil(air=0.002), parts), 200.0, u=-0.6)
@@ -99,7 +99,7 @@ def reversing() -> tuple[djdyn.System, djdyn.State]:
 def test_gradients_through_a_run_in_which_the_valve_crosses_zero():
     """Reverse, forward, differences; two lanes at once; and the same in kernels."""
     system, y = reversing()
-    values = {path: djdyn.get(system, path) for path in PATHS}
+    values = {path: djdyn.get_parameters(system, path) for path in PATHS}
 
     def loss(theta, backend="xla"):
         lanes = {

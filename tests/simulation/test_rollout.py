@@ -62,7 +62,7 @@ def test_times_within_a_step_are_left_to_diffrax(pendulum, starts):
         ({"backend": "kernel", "dt": 0.02, "saveat": [0.05]}, "multiples of 0.02 s"),
         ({"backend": "kernel", "dt": 0.02, "solver": "dopri8"}, "of semi_implicit"),
         ({"backend": "gpu"}, "backend is kernel or xla, not 'gpu'"),
-        ({"remember": "half"}, "remember is all or sqrt, not 'half'"),
+        ({"checkpoints": "half"}, "checkpoints is all or sqrt, not 'half'"),
     ],
 )
 def test_what_kernels_cannot_do_is_said(pendulum, starts, how, said):
@@ -74,7 +74,7 @@ def test_both_memories_and_both_backends_have_one_gradient(pendulum, starts):
     """Of the saved states, to the start, all parameters and a batched one."""
     masses = jnp.array([0.5, 0.7, 0.9])
 
-    def loss(free, backend, remember):
+    def loss(free, backend, checkpoints):
         system, y0, masses = free
         trajectory = djdyn.rollout(
             system,
@@ -86,14 +86,18 @@ def test_both_memories_and_both_backends_have_one_gradient(pendulum, starts):
             dt=0.01,
             saveat=[0.1, 0.2, 0.3],
             backend=backend,
-            remember=remember,
+            checkpoints=checkpoints,
         )
         return jnp.sum(trajectory.y.q**2)
 
     free = (pendulum, starts, masses)
     found = [
-        eqx.filter_jit(eqx.filter_grad(loss))(free, backend, remember)
-        for backend, remember in (("kernel", "all"), ("kernel", "sqrt"), ("xla", "all"))
+        eqx.filter_jit(eqx.filter_grad(loss))(free, backend, checkpoints)
+        for backend, checkpoints in (
+            ("kernel", "all"),
+            ("kernel", "sqrt"),
+            ("xla", "all"),
+        )
     ]
     for other in found[1:]:
         for a, b in zip(*map(jax.tree.leaves, (found[0], other)), strict=True):
@@ -124,7 +128,7 @@ def test_sampled_controllers_march_too(pendulum, starts, delay):
         assert jnp.allclose(u[2], known, rtol=1e-11)
 
     def loss(kp, h=0.0):
-        model = djdyn.put(system, {"pid.kp": kp + h})
+        model = djdyn.with_parameters(system, {"pid.kp": kp + h})
         y0 = State(starts.q, starts.v, system.initial_state().parts)
         return jnp.sum(djdyn.rollout(model, 0.2, y0, backend="kernel", **how).y.q ** 2)
 

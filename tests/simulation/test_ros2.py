@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn.cable import Cable, DrivenEnd, PinnedEnd, Rope
+from djdyn.cable import Cable, CableProperties, DrivenEnd, PinnedEnd
 from djdyn.multibody.time_functions import Harmonic
 
 from ..gradients import assert_gradient
@@ -23,7 +23,11 @@ def hoist() -> djdyn.System:
     )
     heave = Harmonic([0.02, 0.0, 0.1], 2.0, 0.0)
     line = Cable(
-        Rope(0.5, 4e6), LENGTH, tail=PinnedEnd("load"), head=DrivenEnd(heave), mesh=5
+        CableProperties(0.5, 4e6),
+        LENGTH,
+        tail=PinnedEnd("load"),
+        head=DrivenEnd(heave),
+        mesh=5,
     )
     return djdyn.System(djdyn.Mechanism((load,)), {"line": line})
 

@@ -42,7 +42,7 @@ def test_double_pendulum(rods):
         ledger=True,
     )
     assert jnp.allclose(trajectory.y.q, known, atol=1e-7)
-    residual = djdyn.audit(rods, trajectory)
+    residual = djdyn.energy_balance(rods, trajectory)
     assert jnp.max(jnp.abs(residual)) < 1e-8 * 9.81  # m g L is the scale of its energy
 
 
@@ -80,7 +80,7 @@ def test_moving_base_is_a_change_of_gravity():
         y0 = system.initial_state(q={"rod": 0.5})
         ends.append(djdyn.simulate(system, 2.0, y0, rtol=1e-10, ledger=True))
     assert jnp.allclose(ends[0].y.q, ends[1].y.q, atol=1e-8)
-    residual = djdyn.audit(moving, ends[0])  # the deck's drive does work
+    residual = djdyn.energy_balance(moving, ends[0])  # the deck's drive does work
     assert jnp.max(jnp.abs(residual)) < 1e-6
     assert jnp.ptp(ends[0].energy()) > 10.0
 
@@ -191,7 +191,7 @@ def test_inputs_are_functions_of_time_alone_and_in_a_batch():
     assert jnp.allclose(
         alone.v("mass")[:, 0], (jnp.exp(t) + jnp.sin(t) - jnp.cos(t)) / 2
     )
-    assert jnp.max(jnp.abs(djdyn.audit(system, alone))) < 1e-6
+    assert jnp.max(jnp.abs(djdyn.energy_balance(system, alone))) < 1e-6
     assert jnp.allclose(alone.signal("mass.v"), alone.v("mass")[:, 0])
     batch = djdyn.rollout(
         system, 1.0, parameters={"mass.mass": [1.0, 2.0]}, saveat=3, inputs=inputs
@@ -207,7 +207,7 @@ def test_sampled_control_has_gradients():
     system = sampled_system()
 
     def loss(kp, adjoint):
-        model = djdyn.put(system, {"pid.kp": kp})
+        model = djdyn.with_parameters(system, {"pid.kp": kp})
         how = {"control_period": 0.1, "dt": 0.1, "adjoint": adjoint}
         return jnp.sum(djdyn.simulate(model, 2.0, **how).y.q ** 2)
 
@@ -359,7 +359,7 @@ def test_equal_calls_are_traced_once(oscillator):
     y0 = system.initial_state(q=[1.0])
 
     def run(k):
-        model = djdyn.put(system, {"spring.stiffness": k})
+        model = djdyn.with_parameters(system, {"spring.stiffness": k})
         return djdyn.simulate(model, 1.0, y0, saveat=3).signal("note.q")
 
     run(1.0)

@@ -10,7 +10,7 @@ import djdyn
 from controllers import JointPID
 from djdyn.multibody.joints import Free, Revolute, Spherical
 from djdyn.multibody.mechanism import Body, Mechanism
-from djdyn.system.manifold import difference, dimension, shifted, tangent
+from djdyn.system.manifold import difference, dimension, retract, tangent
 from djdyn.system.system import State
 from tests.gradients import assert_gradient
 
@@ -27,12 +27,12 @@ def machine() -> djdyn.System:
 
 SYSTEM = machine()
 RNG = np.random.default_rng(0)
-Y = shifted(SYSTEM, SYSTEM.initial_state(), jnp.asarray(RNG.normal(size=20)))
+Y = retract(SYSTEM, SYSTEM.initial_state(), jnp.asarray(RNG.normal(size=20)))
 
 
 def test_rotation_vectors_turn_about_the_bodys_axes():
     d = jnp.asarray(0.3 * RNG.normal(size=20))
-    moved = shifted(SYSTEM, Y, d)
+    moved = retract(SYSTEM, Y, d)
     for q0, q1, turn in (
         (Y.q[3:7], moved.q[3:7], d[:3]),
         (Y.q[8:], moved.q[8:], d[7:10]),
@@ -56,7 +56,7 @@ def test_derivatives_where_nothing_has_turned():
 
     def loss(d):
         there = difference(
-            SYSTEM, shifted(SYSTEM, Y, d["a"]), shifted(SYSTEM, Y, d["b"])
+            SYSTEM, retract(SYSTEM, Y, d["a"]), retract(SYSTEM, Y, d["b"])
         )
         return probe[0] @ there + there @ probe @ there
 
@@ -74,7 +74,7 @@ def test_tangents_by_name():
     assert own and dimension(held) == 20 + own
     found = tangent(held, parts={"pid": 0.2})
     assert np.allclose(found, [0] * 20 + [0.2] * own)
-    moved = shifted(held, held.initial_state(), found)
+    moved = retract(held, held.initial_state(), found)
     assert np.allclose(difference(held, held.initial_state(), moved), found)
     with pytest.raises(
         ValueError, match="unknown joint 'leg'; there are box, arm, ball"

@@ -19,7 +19,7 @@ CALLS = {  # primitives that are no more than the jaxpr in one of their paramete
 }
 
 
-def lean(closed: ClosedJaxpr) -> ClosedJaxpr:
+def eliminate_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Without what the results do not depend on.
 
     A compiler would drop it as well, but only after all passes here had seen it.
@@ -33,7 +33,9 @@ CONSTANT, STILL, MOVING = range(3)
 INLINE = ("jit", "pjit", "closed_call")
 
 
-def split(closed: ClosedJaxpr, moving: Sequence[bool]) -> tuple[Callable, Callable]:
+def hoist_invariants(
+    closed: ClosedJaxpr, moving: Sequence[bool]
+) -> tuple[Callable, Callable]:
     """What depends only on arguments that do not move, and the rest.
 
     `before(*still)` gives arrays; `after(arrays, *moving)`, once it has, the results.

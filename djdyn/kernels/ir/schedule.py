@@ -26,7 +26,7 @@ class Chunk:
 
 
 @dataclasses.dataclass
-class Turns:
+class LoopRegion:
     """A loop around chunks; `head` works out whether to take another turn."""
 
     number: int
@@ -37,7 +37,7 @@ class Turns:
     last: int = 0
 
 
-Step = Chunk | Turns
+Step = Chunk | LoopRegion
 
 
 @dataclasses.dataclass
@@ -188,7 +188,7 @@ def _steps(
             if moved:
                 _last(out).exports += [(loop.starts[j], loop.carries[j]) for j in moved]
                 _last(body).exports += [(loop.nexts[j], loop.carries[j]) for j in moved]
-            out.append(Turns(number, loop, head, body))
+            out.append(LoopRegion(number, loop, head, body))
         elif op[0] not in skip:
             straight.append(item)
     close()

@@ -88,7 +88,7 @@ def patterns(field: Field) -> tuple[bytes | None, ...]:
     return tuple(map(kernels.pattern, jax.tree.leaves(eqx.filter(field, eqx.is_array))))
 
 
-def march(
+def integrate_fixed(
     field: Field,
     y0: Float[Array, " n"],
     solver: str,
@@ -104,7 +104,9 @@ def march(
 
     step, theta = _opened(field, fn)
     ends = np.union1d(counts[counts > 0], [clock.steps])
-    states = jnp.concatenate([y0[None], kernels.march(step, ends, y0, *theta, **how)])
+    states = jnp.concatenate(
+        [y0[None], kernels.time_loop(step, ends, y0, *theta, **how)]
+    )
     return states[np.searchsorted(np.concatenate([[0], ends]), counts)]
 
 
@@ -114,7 +116,7 @@ def march_sampled(
     solver: str,
     samples: Clock,
     dt: float,
-    delayed: bool = False,
+    control_delay: bool = False,
     **how: Any,
 ) -> tuple[Float[Array, "samples n"], dict[str, dict[str, Array]]]:
     """States at the samples of controllers, and what they send at each.
@@ -125,24 +127,24 @@ def march_sampled(
     inner = Clock(0.0, period, dt)
     first = field.outputs(jnp.asarray(samples.t0, y0.dtype), y0)
     start, shape_held = ravel_pytree(first)
-    start = start if delayed else jnp.zeros_like(start)
+    start = start if control_delay else jnp.zeros_like(start)
 
     def fn(field: Field, i: Any, both: Array) -> Array:
         t = samples.at(i, both.dtype)
-        y, held = field.sample(t, both[: y0.size], period)
-        holding = field.hold(shape_held(both[y0.size :]) if delayed else held)
+        y, sampled = field.sample(t, both[: y0.size], period)
+        holding = field.hold(shape_held(both[y0.size :]) if control_delay else sampled)
 
         def turn(y: Array, k: Array) -> tuple[Array, None]:
-            late, h = inner.at(k, y.dtype), jnp.asarray(inner.dt, y.dtype)
-            return one_step(holding, solver, t + late, y, h), None
+            offset, h = inner.at(k, y.dtype), jnp.asarray(inner.dt, y.dtype)
+            return one_step(holding, solver, t + offset, y, h), None
 
         y, _ = lax.scan(turn, y, jnp.arange(inner.steps, dtype=jnp.int32))
-        return jnp.concatenate([y, ravel_pytree(held)[0]])
+        return jnp.concatenate([y, ravel_pytree(sampled)[0]])
 
     step, theta = _opened(field, fn)
     counts = np.arange(1, samples.steps + 1)
     both = jnp.concatenate([y0, start])
-    found = kernels.march(step, counts, both, *theta, **how)
+    found = kernels.time_loop(step, counts, both, *theta, **how)
     ys = jnp.concatenate([y0[None], found[:, : y0.size]])
     outputs = jax.vmap(shape_held)(found[:, y0.size :])
     return ys, jax.tree.map(lambda x: jnp.concatenate([x, x[-1:]]), outputs)

@@ -22,7 +22,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ...multibody import dynamics
-from ...multibody.kinematics import World, look
+from ...multibody.kinematics import World, forward_kinematics
 from ...multibody.spatial import cross
 from ...parts.base import AbstractLinePart, Chain
 from ...system.system import Instant, State
@@ -51,7 +51,7 @@ def _solver(field: Field, t: Scalar, y: Array, h: Scalar) -> Solve:
     if not lines:
         raise ValueError("ros2 knows what is stiff in cables, and there is none")
     state, _ = field.unravel(y)
-    now = field.system.at(t, state, field.input_values(t), field.held)
+    now = field.system.at(t, state, field.input_values(t), field.sampled)
     chains = {}
     for k in lines:
         part = parts[k]
@@ -79,7 +79,7 @@ class _Hung:
 
     def __init__(self, now: Instant, chain: Chain, h: Scalar):
         self.now, self.chain, self.h = now, chain, h
-        world, mass = now.laden, chain.mass
+        world, mass = now.with_added_inertia, chain.mass
         invert, eye = dynamics.mass_solver(world), jnp.eye(3, dtype=mass.dtype)
         total = jnp.sum(mass[:, 0, 0])
         self.ends: dict[int, tuple[Array, Mat3]] = {}  # M^-1 J^T, and the mass shown
@@ -117,7 +117,7 @@ class _Hung:
     def _carried(self, node: int, b: State, clock: float) -> tuple[Vec3, Vec3]:
         """How an end moves and speeds up with rates of the mechanism and of time."""
         world, y, end = self.now.world, self.now.y, self.chain.held[node][2]
-        place = lambda q, v, t: end(t, look(world.mechanism, q, v, t))
+        place = lambda q, v, t: end(t, forward_kinematics(world.mechanism, q, v, t))
         t = world.t.astype(y.q.dtype)
         one = jnp.full_like(t, clock)
         return jax.jvp(place, (y.q, y.v, t), (b.q, b.v, one))[1]
@@ -128,13 +128,13 @@ def _pushed(world: World, body: str, p: Vec3, f: Vec3) -> Array:
     b = world.mechanism.index(body)
     F = jnp.concatenate([cross(p - world.X_WB.p[b], f), f])
     rows = jnp.arange(len(world.V_WB)) == b
-    return dynamics.along_joints(world, jnp.where(rows[:, None], F[None], 0.0))
+    return dynamics.project_wrenches(world, jnp.where(rows[:, None], F[None], 0.0))
 
 
 def _moved(world: World, body: str, p: Vec3, v: Array) -> Vec3:
     """Velocity of a point of a body by the mechanism's speeds."""
     b = world.mechanism.index(body)
-    V = dynamics.along_bodies(world, v)[b]
+    V = dynamics.body_twists(world, v)[b]
     return V[3:] + cross(V[:3], p - world.X_WB.p[b])
 
 

@@ -15,7 +15,7 @@ import djdyn
 from djdyn import FreeParameter, Positive
 from djdyn.multibody.time_functions import Harmonic
 from djdyn.parts import JointActuator, JointFriction
-from estimation import Fit, Trial, fit
+from estimation import FitResult, Trial, fit
 
 from ...benchmarks.problems import arm7
 from ...harness.study import Study
@@ -61,21 +61,28 @@ def tip(system: djdyn.System, times: np.ndarray) -> Array:
 
 def started(system: djdyn.System, both: bool) -> djdyn.System:
     """Masses off, and dampings too where they are free."""
-    values = {k: x * djdyn.get(system, k) for k, x in zip(MASSES, OFF, strict=True)}
-    return djdyn.put(system, values | ({k: GUESS for k in DAMPINGS} if both else {}))
+    values = {
+        k: x * djdyn.get_parameters(system, k) for k, x in zip(MASSES, OFF, strict=True)
+    }
+    return djdyn.with_parameters(
+        system, values | ({k: GUESS for k in DAMPINGS} if both else {})
+    )
 
 
-def identify(system: djdyn.System, record: np.ndarray, both: bool) -> Fit:
+def identify(system: djdyn.System, record: np.ndarray, both: bool) -> FitResult:
     """Even though the gate names what cannot be seen."""
     free = [FreeParameter(k, Positive()) for k in MASSES + (DAMPINGS if both else [])]
     trial = Trial(TIMES, record, tip, sigma=NOISE, labels=("x", "y", "z"), name="tip")
     start = started(system, both)
-    return fit(start, trial, free, limit=LIMIT, go_on=True)
+    return fit(start, trial, free, limit=LIMIT, allow_unidentifiable=True)
 
 
-def errors(found: Fit, system: djdyn.System) -> dict[str, float]:
+def errors(found: FitResult, system: djdyn.System) -> dict[str, float]:
     """Found over true, less one."""
-    return {k: float(v / djdyn.get(system, k)) - 1 for k, v in found.values.items()}
+    return {
+        k: float(v / djdyn.get_parameters(system, k)) - 1
+        for k, v in found.values.items()
+    }
 
 
 def run(study: Study) -> None:
@@ -88,7 +95,7 @@ def run(study: Study) -> None:
     system = arm()
     with study.stage("record"):
         record = peer.record(ARM.text or "", ARM.q0, ARM.torques, DAMPING, finer=10)
-    fits: dict[str, Fit] = {}
+    fits: dict[str, FitResult] = {}
     for case, both in (("a", True), ("b", False)):
         with study.stage(f"fit ({case})"):
             fits[case] = identify(system, record, both)
@@ -106,12 +113,12 @@ def run(study: Study) -> None:
             report_race(study, case, fits[case], system, both)
 
 
-def _observable_error(found: Fit, system: djdyn.System) -> float:
+def _observable_error(found: FitResult, system: djdyn.System) -> float:
     hidden = found.after.unobservable
     return max(abs(e) for k, e in errors(found, system).items() if k not in hidden)
 
 
-def report_fit(study: Study, case: str, found: Fit, system: djdyn.System) -> None:
+def report_fit(study: Study, case: str, found: FitResult, system: djdyn.System) -> None:
     stem, off, hidden = f"arm_id.{case}", errors(found, system), found.before
     if case == "a":
         note = f"1 if the gate names it; it named {', '.join(hidden.unobservable)}"
@@ -122,14 +129,14 @@ def report_fit(study: Study, case: str, found: Fit, system: djdyn.System) -> Non
     )
     study.metric(f"{stem}.error_mass_1", off["l1.mass"], note="found over true, less 1")
     study.metric(
-        f"{stem}.held_out", found.held_out or 0.0, 0.0, 0.05,
+        f"{stem}.held_out", found.hold_out_error or 0.0, 0.0, 0.05,
         note="rms error on the last tenth, in 0.1 mm; the record has no noise",
     )  # fmt: skip
     study.report.text(f"Fit ({case}), before: {found.before.verdict()}.")
     units = djdyn.parameters(system).units
     rows = [
-        (k, units[k], float(djdyn.get(system, k)),
-         float(djdyn.get(found.problem.model, k)), float(v),
+        (k, units[k], float(djdyn.get_parameters(system, k)),
+         float(djdyn.get_parameters(found.problem.model, k)), float(v),
          float(found.deviations[k]), off[k])
         for k, v in found.values.items()
     ]  # fmt: skip
@@ -155,13 +162,13 @@ def report_fit(study: Study, case: str, found: Fit, system: djdyn.System) -> Non
 
 
 def report_race(
-    study: Study, case: str, found: Fit, system: djdyn.System, both: bool
+    study: Study, case: str, found: FitResult, system: djdyn.System, both: bool
 ) -> None:
     """The same from the same start, by differences; and both fits' time once more."""
     start = started(system, both)
-    masses = np.array([float(djdyn.get(start, k)) for k in MASSES])
-    dampings = np.array([float(djdyn.get(start, k)) for k in DAMPINGS])
-    true = np.array([float(djdyn.get(system, k)) for k in MASSES])
+    masses = np.array([float(djdyn.get_parameters(start, k)) for k in MASSES])
+    dampings = np.array([float(djdyn.get_parameters(start, k)) for k in DAMPINGS])
+    true = np.array([float(djdyn.get_parameters(system, k)) for k in MASSES])
     own = peer.timed(
         lambda: identify(system, np.asarray(found.problem.trials[0].values), both)
     )

@@ -90,7 +90,7 @@ def run_gradient(study: Study, check: GradientCheck, system: djdyn.System) -> No
         note="V24, angle 20 ms after the touch",
     )
     percent = [
-        float(djdyn.get(system, path)) * slope * 1e4
+        float(djdyn.get_parameters(system, path)) * slope * 1e4
         for path, slope in zip(check.paths, check.reverse, strict=True)
     ]
     columns = (check.reverse, check.forward, check.differences, check.tight, percent)

@@ -42,7 +42,7 @@ def ledger(
     tail: str = "",
 ) -> None:
     """Whether the energy books balance, relative to the energy that changes hands."""
-    residual = np.asarray(djdyn.audit(trajectory.system, trajectory))
+    residual = np.asarray(djdyn.energy_balance(trajectory.system, trajectory))
     study.metric(
         f"boom_crane.{case}.energy_residual{tail}",
         np.abs(residual).max() / exchanged,
@@ -77,7 +77,7 @@ def run_payload(study: Study) -> None:
     system, ends = payload(), {}
     push, turn = (0.0,) * 3 + (0.01,) * 3, (0.01,) * 3 + (0.0,) * 3
     for case, wrench in (("v10", push), ("v11", turn), ("v12", (0.01,) * 6)):
-        loaded = djdyn.put(system, {"load.wrench.value": wrench})
+        loaded = djdyn.with_parameters(system, {"load.wrench.value": wrench})
         q, v = states(djdyn.simulate(loaded, 20.0, saveat=5, rtol=1e-10, atol=1e-10))
         R_WB = Rotation.from_quat(q[-1, 3:], scalar_first=True)
         ends[case] = {
@@ -201,7 +201,7 @@ def run_double_pendulum(study: Study) -> None:
     system = djdyn.System(mechanism)
     hanging = jnp.array([-np.pi / 2, 0.0])
     none = np.zeros((3, 3))  # of inertia, as the print has it
-    points = djdyn.put(system, {"link1.I_BC": none, "link2.I_BC": none})
+    points = djdyn.with_parameters(system, {"link1.I_BC": none, "link2.I_BC": none})
     spheres, masses = (
         two_periods(links(DOUBLE_PENDULUM)[0].inertia[2]),
         two_periods(0.0),

@@ -46,7 +46,7 @@ def run_driven_slide(study: Study) -> None:
     slow = np.arcsinh(0.009901)  # s, when the slide has the rate that the print gives
     t = np.sort([slow, *np.linspace(0.0, 2.0, 81)])
     held = driven_slide()
-    free = djdyn.put(held, {"push.force.value": 0.0})
+    free = djdyn.with_parameters(held, {"push.force.value": 0.0})
     still = djdyn.simulate(held, 2.0, saveat=t, **TIGHT)
     trajectory = djdyn.simulate(free, 2.0, saveat=t, **TIGHT)
     loads = map(np.asarray, trajectory.map(slide_loads))
@@ -131,7 +131,7 @@ def run_energy(study: Study) -> None:
         ("", 0.0, 1.156500, "on the axis"),
         ("_offset", 1.0, 1.528495, "1 m off"),
     ):
-        machine = djdyn.put(system, {"link1.p_BC": (centre, 0.0, 0.0)})
+        machine = djdyn.with_parameters(system, {"link1.p_BC": (centre, 0.0, 0.0)})
         start = machine.initial_state(q0, v={"link1": 1.0})
         t = np.linspace(0.0, 30.0, 301)
         trajectory = djdyn.simulate(machine, 30.0, start, saveat=t, **TIGHT)

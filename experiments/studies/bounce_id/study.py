@@ -11,7 +11,7 @@ from jaxtyping import Array
 import djdyn
 from djdyn import FreeParameter, Positive
 from djdyn.contact import Contact, HalfSpace, HuntCrossley, Sphere, dissipation
-from estimation import Fit, Trial, fit, scatter
+from estimation import FitResult, Trial, fit, random_starts
 from estimation.identification.diagnostics import residuals
 
 from ...harness.study import Study
@@ -57,18 +57,28 @@ def record(system: djdyn.System, seed: int = 0) -> np.ndarray:
     return np.asarray(run.y.q) + grains
 
 
-def identify(system: djdyn.System, values: np.ndarray, starts: int) -> Fit:
+def identify(system: djdyn.System, values: np.ndarray, starts: int) -> FitResult:
     """From starts spread over two decades, all at once."""
     trial = Trial(TIMES, values, height, sigma=NOISE, labels=("height",), name="drop")
-    spread = scatter(system, FREE, starts, decades=2.0)
-    return fit(system, trial, FREE, starts=spread, grow=GROW, hold_out=0.0, go_on=True)
+    spread = random_starts(system, FREE, starts, decades=2.0)
+    return fit(
+        system,
+        trial,
+        FREE,
+        starts=spread,
+        growing_windows=GROW,
+        hold_out=0.0,
+        allow_unidentifiable=True,
+    )
 
 
-def recovered(found: Fit, truth: djdyn.System) -> np.ndarray:
+def recovered(found: FitResult, truth: djdyn.System) -> np.ndarray:
     """Starts that ended within three standard errors of the truth."""
     deviation = np.sqrt(np.diag(found.covariance_x))
     names = found.problem.names
-    true = np.array([np.log(float(djdyn.get(truth, name))) for name in names])
+    true = np.array(
+        [np.log(float(djdyn.get_parameters(truth, name))) for name in names]
+    )
     return np.all(np.abs(found.all_x - true) < 3 * deviation, axis=1)
 
 
@@ -91,7 +101,10 @@ def run(study: Study) -> None:
     )  # fmt: skip
     units = djdyn.parameters(system).units
     for name, value in found.values.items():
-        true, deviation = float(djdyn.get(system, name)), float(found.deviations[name])
+        true, deviation = (
+            float(djdyn.get_parameters(system, name)),
+            float(found.deviations[name]),
+        )
         study.metric(
             f"bounce_id.{name.rsplit('.', 1)[-1]}", value, true, 3 * deviation,
             unit=units[name], note=f"± {deviation:.2g}, one standard error",
@@ -130,5 +143,5 @@ def run(study: Study) -> None:
     )
 
 
-def predicted(found: Fit) -> np.ndarray:
+def predicted(found: FitResult) -> np.ndarray:
     return np.asarray(jnp.ravel(jax.jit(lambda m: height(m, TIMES))(found.model)))

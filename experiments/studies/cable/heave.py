@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 import djdyn
-from djdyn.cable import Cable, DrivenEnd, PinnedEnd, Rope
+from djdyn.cable import Cable, CableProperties, DrivenEnd, PinnedEnd
 from djdyn.marine.water import Buoyancy, Drag, Fluid
 from djdyn.system.equilibrium import equilibrium
 from djdyn.typing import Scalar
@@ -33,7 +33,7 @@ class Heave(eqx.Module):
 def build(elements: int) -> djdyn.System:
     """With MoorDyn's damping: 0.3 of critical for a wave of two elements."""
     water, wave = Fluid(), np.sqrt(40e6 * 2.5)
-    rope = Rope(
+    rope = CableProperties(
         2.5,
         40e6,
         diameter=0.025,

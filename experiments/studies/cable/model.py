@@ -10,13 +10,13 @@ from jaxtyping import Array
 import djdyn
 from djdyn.cable import (
     Cable,
+    CableProperties,
     ClampedEnd,
     DrivenEnd,
     FixedEnd,
     FreeEnd,
     PinnedEnd,
     PointForce,
-    Rope,
     graded,
 )
 from djdyn.marine.water import Fluid
@@ -54,19 +54,25 @@ def alone(line: Cable, g: float = 9.81) -> djdyn.System:
 
 def mooring(elements: int) -> djdyn.System:
     """CAB-2: an elastic catenary, by its weight in water."""
-    rope, head = Rope(698.333 / 9.81, 384.243e6), FixedEnd(point=[200.0, 0.0, 100.0])
+    rope, head = (
+        CableProperties(698.333 / 9.81, 384.243e6),
+        FixedEnd(point=[200.0, 0.0, 100.0]),
+    )
     return alone(Cable(rope, 230.0, ORIGIN, head, mesh=elements))
 
 
 def chain(elements: int = 10) -> djdyn.System:
     """CAB-1: a hanging chain, its elements shrinking towards the free end."""
-    rope, mesh = Rope(1.0, 1e8, axial_damping=0.0), graded(elements, 1.5)
+    rope, mesh = CableProperties(1.0, 1e8, axial_damping=0.0), graded(elements, 1.5)
     return alone(Cable(rope, 10.0, FreeEnd(), ORIGIN, mesh=mesh), 9.80665)
 
 
 def string(elements: int) -> djdyn.System:
     """A weightless string of 10 m, pulled to a thousandth more."""
-    rope, head = Rope(1.0, 1e7, axial_damping=0.0), FixedEnd(point=[10.01, 0.0, 0.0])
+    rope, head = (
+        CableProperties(1.0, 1e7, axial_damping=0.0),
+        FixedEnd(point=[10.01, 0.0, 0.0]),
+    )
     return alone(Cable(rope, 10.0, ORIGIN, head, mesh=elements), 0.0)
 
 
@@ -74,7 +80,7 @@ def beam(
     elements: int, force: float = 0.0, EA: float = 1e9, lumping: str = "spline"
 ) -> djdyn.System:
     """Ship V1: a weightless cantilever of 3 m, and a force across at its tip."""
-    rope = Rope(7.854, EA, EI=1e6, compression=1.0, axial_damping=0.0)
+    rope = CableProperties(7.854, EA, EI=1e6, compression=1.0, axial_damping=0.0)
     tip = (PointForce(3.0, [0.0, 0.0, force]),) if force else ()
     line = Cable(rope, 3.0, WALL, FreeEnd(), elements, forces=tip, lumping=lumping)
     return alone(line, 0.0)
@@ -82,7 +88,7 @@ def beam(
 
 def heavy_beam(supported: bool, elements: int = 8) -> djdyn.System:
     """CAB-7; stiff in stretch as a cantilever, soft enough between two supports."""
-    rope = Rope(100.0, 1e5 if supported else 1e9, EI=1e7, compression=1.0)
+    rope = CableProperties(100.0, 1e5 if supported else 1e9, EI=1e7, compression=1.0)
     ends = (
         (ORIGIN, FixedEnd(point=[10.0, 0.0, 0.0])) if supported else (WALL, FreeEnd())
     )
@@ -94,20 +100,22 @@ def heavy_beam(supported: bool, elements: int = 8) -> djdyn.System:
 
 def hanging() -> djdyn.System:
     """Ship V13: 5 kg under 20 m of wire."""
-    rope = Rope(0.151189, 8e5, diameter=0.005)
+    rope = CableProperties(0.151189, 8e5, diameter=0.005)
     line = Cable(rope, 20.0, ORIGIN, PinnedEnd(frame="load"), mesh=2)
     return djdyn.System(payload(5.0, 5.0, 20.0), {"line": line})
 
 
 def pendulum() -> djdyn.System:
     """Ship V14: 5 kg on 20 m of light wire."""
-    line = Cable(Rope(1e-3, 8e5), 20.0, ORIGIN, PinnedEnd(frame="load"), mesh=2)
+    line = Cable(
+        CableProperties(1e-3, 8e5), 20.0, ORIGIN, PinnedEnd(frame="load"), mesh=2
+    )
     return djdyn.System(payload(5.0, 1e-3, 20.0), {"line": line})
 
 
 def torsion() -> djdyn.System:
     """Ship V15, with the numbers that the print leaves out: L I / GJ is one."""
-    rope = Rope(0.01, 8e5, GJ=100.0, EI=1e-6)
+    rope = CableProperties(0.01, 8e5, GJ=100.0, EI=1e-6)
     ends = (
         ClampedEnd(frame="wall", axis=(0, 0, -1)),
         ClampedEnd(frame="load", axis=(0, 0, -1)),
@@ -118,7 +126,7 @@ def torsion() -> djdyn.System:
 
 def wet_pendulum() -> djdyn.System:
     """CAB-6: 100 t on a line that floats."""
-    rope = Rope(7.854, 1e9, diameter=np.sqrt(4 * 7.854 / 1025 / np.pi))
+    rope = CableProperties(7.854, 1e9, diameter=np.sqrt(4 * 7.854 / 1025 / np.pi))
     length, ends = 100.4988, (ORIGIN, PinnedEnd(frame="load"))
     line = Cable(rope, length, *ends, mesh=4, fluid=Fluid(1025.0))
     return djdyn.System(payload(1e5, 1.0, length, 9.80665), {"line": line})
@@ -127,12 +135,14 @@ def wet_pendulum() -> djdyn.System:
 def shaken() -> djdyn.System:
     """Ship V4: the top of a payload's line is moved along three sines."""
     top = Harmonic([2.0, 2.0, 2.0], [0.09, 0.05, 1.5])
-    rope = Rope(7700 * np.pi / 4 * 0.005**2, 8e5, axial_damping=5e3)
+    rope = CableProperties(7700 * np.pi / 4 * 0.005**2, 8e5, axial_damping=5e3)
     line = Cable(rope, 20.0, PinnedEnd(frame="load"), DrivenEnd(motion=top), mesh=4)
     return djdyn.System(payload(1400.0, 274.4, 20.0), {"line": line})
 
 
-def hoist(mass: float, length: float, rope: Rope, mesh: int = 3) -> djdyn.System:
+def hoist(
+    mass: float, length: float, rope: CableProperties, mesh: int = 3
+) -> djdyn.System:
     """A payload under a winch at the head of its line."""
     ends = (PinnedEnd(frame="load"), FixedEnd(point=[0, 0, 0], payout="rate"))
     line = Cable(rope, length, *ends, mesh=mesh)
@@ -141,7 +151,9 @@ def hoist(mass: float, length: float, rope: Rope, mesh: int = 3) -> djdyn.System
 
 def dropped(slack_width: float = 1e-6) -> tuple[djdyn.System, djdyn.State]:
     """CAB-10: a payload falls one metre until its slack line of 3 m is tight."""
-    rope = Rope(0.5, 2e4, EI=0.05, axial_damping=50.0, slack_width=slack_width)
+    rope = CableProperties(
+        0.5, 2e4, EI=0.05, axial_damping=50.0, slack_width=slack_width
+    )
     line = Cable(rope, 3.0, PinnedEnd(frame="load"), ORIGIN, mesh=3)
     system = djdyn.System(payload(20.0, 0.5, 2.0), {"line": line})
     y = system.initial_state()

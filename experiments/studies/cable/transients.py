@@ -7,7 +7,7 @@ import scipy.optimize
 from jaxtyping import Array
 
 import djdyn
-from djdyn.cable import Rope, Sheave
+from djdyn.cable import CableProperties, Sheave
 from djdyn.multibody.time_functions import Harmonic, Interpolated
 from djdyn.system.equilibrium import equilibrium
 
@@ -17,7 +17,7 @@ from .model import dropped, hoist, payload, shaken
 
 def ledger(study: Study, case: str, run: djdyn.Trajectory, exchanged: float) -> None:
     """Whether the energy books balance, relative to the energy that changes hands."""
-    residual = np.abs(np.asarray(djdyn.audit(run.system, run))).max()
+    residual = np.abs(np.asarray(djdyn.energy_balance(run.system, run))).max()
     note = f"of the ledger, relative to {exchanged:.3g} J"
     metric = f"cable.{case}.energy_residual"
     study.metric(metric, residual / exchanged, 0.0, 1e-4, note=note)
@@ -86,7 +86,7 @@ def run_snap(study: Study) -> None:
 
 def run_winch(study: Study) -> None:
     """CAB-9: a rate that is ramped, and one that is not."""
-    system, mass, a = hoist(100.0, 20.0, Rope(0.5, 1e6)), 110.0, 0.5
+    system, mass, a = hoist(100.0, 20.0, CableProperties(0.5, 1e6)), 110.0, 0.5
     y, curves = equilibrium(system), {}
     for name, over in (("ramp of 2 s", 2.0), ("step", 1e-3)):
         rate = Interpolated([0.0, over, 4.0], [0.0, -2 * a, -2 * a])
@@ -130,7 +130,7 @@ def run_winch(study: Study) -> None:
 
 def run_payout(study: Study) -> None:
     """Line paid out from 4 to 20 m and pulled back: mass and energy are booked."""
-    system = hoist(50.0, 4.0, Rope(0.5, 1e5, axial_damping=200.0))
+    system = hoist(50.0, 4.0, CableProperties(0.5, 1e5, axial_damping=200.0))
     rate = Harmonic(16 / 10 * np.pi / 2, 2 * np.pi / 20)  # out in 10 s, back in 10 s
     run = djdyn.simulate(
         system,
@@ -167,7 +167,7 @@ def run_capstan(study: Study) -> None:
 
     @jax.jit
     def rate(T2: float, way: float) -> Array:
-        world = djdyn.look(payload(1.0, 1.0, 1.0), jnp.zeros(7))
+        world = djdyn.forward_kinematics(payload(1.0, 1.0, 1.0), jnp.zeros(7))
         given = {
             "a.head_tension": jnp.array(100.0),
             "b.head_tension": jnp.asarray(T2),

@@ -81,7 +81,9 @@ def run_hertz(study: Study) -> None:
     system = ball(HuntCrossley(1e6, 0.0), gravity=(0, 0, 0))
     y = at(system, 0.1, (0, 0, -SPEED))
     run = djdyn.simulate(system, 0.02, y, saveat=20001, ledger=True, **TIGHTER)
-    depth, push = (np.asarray(run.signal(f"touch.{k}")) for k in ("depth", "pressing"))
+    depth, push = (
+        np.asarray(run.signal(f"touch.{k}")) for k in ("depth", "normal_force")
+    )
     for name, value, known, within, unit in (
         ("depth", 1e3 * depth.max(), 2.5, 1e-5, "mm"),
         ("force", push.max(), 125.0, 1e-3, "N"),
@@ -110,7 +112,7 @@ def run_drop(study: Study) -> None:
     y = at(system, 0.2)
     run = djdyn.simulate(system, 3.0, y, saveat=60001, ledger=True, **TIGHT)
     t, z = np.asarray(run.t), np.asarray(run.y.q[:, 2]) - 0.1
-    push = np.asarray(run.signal("touch.pressing"))
+    push = np.asarray(run.signal("touch.normal_force"))
     first = np.argmax(push > 0)
     leaves = first + np.argmax(push[first:] <= 0)
     speed = np.asarray(run.y.v[:, 5])

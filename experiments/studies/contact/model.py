@@ -42,6 +42,6 @@ def books(
 ) -> None:
     """A row for energy unaccounted for, relative to what came or went, or a scale."""
     scale = scale or float(np.ptp(run.energy()))
-    gap = np.max(np.abs(djdyn.audit(run.system, run)))
+    gap = np.max(np.abs(djdyn.energy_balance(run.system, run)))
     note = f"energy unaccounted for, of {scale:.4g} J"
     study.metric(f"contact.{name}.ledger", gap / scale, 0.0, most, note=note)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import djdyn
-from djdyn.contact import Box, Contact, HalfSpace, Karnopp, KelvinVoigt, LuGre
+from djdyn.contact import Contact, Cuboid, HalfSpace, Karnopp, KelvinVoigt, LuGre
 
 from ...harness.study import Study
 from .model import G, at, books, over
@@ -25,7 +25,7 @@ SLIDES = np.arctan(MU_STATIC) * np.array([1.2, 1.5])
 def cube(law: Any) -> djdyn.System:
     """1 kg on four corners; the slope is in the direction of gravity."""
     normal = KelvinVoigt(STIFF, 40.0, width=1e-5)
-    part = Contact("b", Box([0.2, 0.2, 0.2]), "bed", HalfSpace(), normal, law)
+    part = Contact("b", Cuboid([0.2, 0.2, 0.2]), "bed", HalfSpace(), normal, law)
     return over(part, 1.0, 0.2**2 / 6)
 
 

@@ -11,9 +11,9 @@ from jaxtyping import Array, Float
 
 import djdyn
 from djdyn.contact import (
-    Box,
     Contact,
     Coulomb,
+    Cuboid,
     HalfSpace,
     HuntCrossley,
     Sphere,
@@ -29,7 +29,7 @@ STEPS = (1e-3, 3e-4, 1e-4)  # s, of Euler's method
 
 def cube() -> djdyn.System:
     """0.37 kg, 10 cm wide, over the ground; `push` is added to its velocity along x."""
-    box = Box([0.1, 0.1, 0.1])
+    box = Cuboid([0.1, 0.1, 0.1])
     solid = box.inertia(370.0)
     I_BC = solid["I_BC"]
     body = djdyn.Body("cube", "world", djdyn.Free(), solid["mass"], I_BC=I_BC)
@@ -63,7 +63,7 @@ def slopes(system: djdyn.System, lanes: Array, how: dict[str, Any]) -> tuple:
     """Ways of many tosses, and their gradients by `push`."""
 
     def one(start: Array) -> tuple[Array, Array]:
-        here = lambda x: djdyn.put(system, {"push": x})
+        here = lambda x: djdyn.with_parameters(system, {"push": x})
         run = lambda x: way(here(x), djdyn.simulate, start, adjoint="forward", **how)
         return jax.jvp(run, (system.inputs["push"],), (jnp.ones(()),))
 
@@ -78,7 +78,9 @@ def run_toss(study: Study) -> None:
     true = np.asarray(slopes(system, lanes, tight)[1])
     off = lambda g: 100 * np.abs(np.asarray(g) / true - 1)
     found = off(slopes(system, lanes, {**tight, **within(1e-8)})[1])
-    moved = lambda h: slopes(djdyn.put(system, {"push": h}), lanes, tight)[0]
+    moved = lambda h: slopes(djdyn.with_parameters(system, {"push": h}), lanes, tight)[
+        0
+    ]
     differences = off((moved(1e-4) - moved(-1e-4)) / 2e-4)
     note = f"GRAD-2: {len(lanes)} tosses, default settings against 1e-11"
     study.metric(
@@ -147,7 +149,9 @@ def run_ball(study: Study) -> None:
         )
     z = np.linspace(0.29, 0.31, 401)
     lanes = jax.vmap(
-        lambda z: coarse(djdyn.put(ball(1e-6), {"height": z}), djdyn.simulate)
+        lambda z: coarse(
+            djdyn.with_parameters(ball(1e-6), {"height": z}), djdyn.simulate
+        )
     )
     study.report.plot(
         "Height after a stiff bounce",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import djdyn
-from djdyn.contact import Box, Contact, HalfSpace, KelvinVoigt, LuGre, Sphere
+from djdyn.contact import Contact, Cuboid, HalfSpace, KelvinVoigt, LuGre, Sphere
 from djdyn.contact.convex import Solid, axes, margins
 from djdyn.multibody.time_functions import SteadyMotion
 from djdyn.parts import JointForce
@@ -19,7 +19,7 @@ MASS, INERTIA, RADIUS = 2500.0, 60.0, 0.6  # kg, kg m^2, m
 STIFF = 1e9  # N/m
 
 
-def gaps(A: Box, B: Box, p: Any, turn_A: Any, turn_B: Any) -> np.ndarray:
+def gaps(A: Cuboid, B: Cuboid, p: Any, turn_A: Any, turn_B: Any) -> np.ndarray:
     """How far boxes are apart along all axes: six each of faces, then edges."""
     a = Solid.of(A, djdyn.pose_rpy((0.0, 0.0, 0.0), turn_A))
     b = Solid.of(B, djdyn.pose_rpy(p, turn_B))
@@ -28,7 +28,7 @@ def gaps(A: Box, B: Box, p: Any, turn_A: Any, turn_B: Any) -> np.ndarray:
 
 def run_boxes(study: Study) -> None:
     """V17: which axes separate two boxes."""
-    A, B = Box([4.0, 2.0, 2.0]), Box([2.0, 1.0, 2.0])
+    A, B = Cuboid([4.0, 2.0, 2.0]), Cuboid([2.0, 1.0, 2.0])
     turn = (0.0, 0.0, np.pi / 6)
     note = "V17: by an axis of the turned box"
     found = gaps(A, B, (3.0, 1.5, 0.0), (0.0, 0.0, 0.0), turn)
@@ -42,7 +42,7 @@ def run_boxes(study: Study) -> None:
     ):
         note = "V17: by an axis of either box"
         study.metric(f"contact.boxes.{name}", value, known, 1e-6, unit="m", note=note)
-    cube, q = Box([2.0, 2.0, 2.0]), np.pi / 4
+    cube, q = Cuboid([2.0, 2.0, 2.0]), np.pi / 4
     for T, name, rows, known, note in (
         (2.8, "overlap", slice(None), -0.028427, "overlap: no axis separates them"),
         (3.0, "edges", slice(12, None), 0.171573, "an axis of two edges does"),

@@ -60,7 +60,7 @@ def build() -> djdyn.System:
 
 def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
     """Parameters of the system by path."""
-    now = lambda path: djdyn.get(system, path)
+    now = lambda path: djdyn.get_parameters(system, path)
     times = lambda path, log: now(path) * jnp.exp(log)
     grown = jnp.exp(x.inertia)
     up = jnp.array([0.0, 0.0, 0.01])
@@ -80,9 +80,9 @@ def predict(
     system: djdyn.System, x: Unknowns, start: Float[Array, "n 13"], frames: int, dt: Any
 ) -> Float[Array, "n frames 7"]:
     """Positions and quaternions of many cubes from their first frames on."""
-    here = djdyn.put(system, physical(system, x))
+    here = djdyn.with_parameters(system, physical(system, x))
     p_q, v, w = start[:, :7], start[:, 7:10], start[:, 10:]
-    fall = djdyn.get(here, "gravity_W")
+    fall = djdyn.get_parameters(here, "gravity_W")
     v = v + (0.5 + x.lag) * dt * fall[None]
     y0 = djdyn.State(p_q, jnp.concatenate([w, v], 1), here.initial_state().parts)
     t = np.arange(frames) * dt

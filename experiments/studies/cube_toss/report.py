@@ -21,7 +21,7 @@ def numbers(system: djdyn.System, x: Unknowns) -> dict[str, float]:
     found = physical(system, x)
     axes = (("x", 0), ("y", 1), ("z", 2))
     one = lambda path, *at: float(found[path][at])
-    corners = djdyn.get(system, "floor.shape.vertices")
+    corners = djdyn.get_parameters(system, "floor.shape.vertices")
     moved = jnp.linalg.norm(found["floor.shape.vertices"] - corners, axis=1)
     return {
         "friction": one("floor.friction.mu"),
@@ -123,7 +123,10 @@ def show_toss(study: Study, system: djdyn.System, x: Unknowns, tosses: Tosses) -
             pick(seen),
         )
     scene = Scene(t, ground=0.0)
-    for name, path, look in (("measured", seen, 0.4), ("simulated", q, 1.0)):
+    for name, path, forward_kinematics in (
+        ("measured", seen, 0.4),
+        ("simulated", q, 1.0),
+    ):
         R = np.asarray(jax.vmap(quat_to_rotation)(jnp.asarray(path[:, 3:])))
-        scene.box(name, [2 * HALF] * 3, R, path[:, :3], opacity=look)
+        scene.box(name, [2 * HALF] * 3, R, path[:, :3], opacity=forward_kinematics)
     study.report.scene(scene, "The same toss, measured and simulated")

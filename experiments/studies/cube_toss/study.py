@@ -126,14 +126,14 @@ def compare(
         study.report.text("Left out: MuJoCo on the same tosses, as it is missing.")
         return
     steps, batch = LEAN
-    lean = fit(system, some, steps, batch)
+    eliminate_dead_code = fit(system, some, steps, batch)
     bounds = [np.mean(e) for e in peer.errors]
     note = "found by Nelder-Mead with stiffness and damping of its contact"
     judge(study, "mujoco", peer.errors)
     judge(study, "mujoco.first_60", [e[:60] for e in peer.errors])
     study.metric("cube_toss.mujoco.friction", peer.friction, note=note)
     study.metric("cube_toss.mujoco.simulations", peer.simulations, note="of a toss")
-    judge(study, "lean", errors(system, lean, validation), bounds)
+    judge(study, "lean", errors(system, eliminate_dead_code, validation), bounds)
     each = price(system, some.lanes(np.arange(batch)))
     study.metric(
         "cube_toss.simulations_vs_mujoco",

@@ -6,9 +6,9 @@ import numpy as np
 import djdyn
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
     Efficiency,
     EndStop,
+    HydraulicCylinder,
     Oil,
     OnJoint,
     Orifice,
@@ -31,7 +31,7 @@ OIL = Oil(870.0, 1.6e9, conserves="volume")
 
 def run_volumes(study: Study) -> None:
     """V13: 1 l/min pushed into 1 l, and a hose that softens what it holds."""
-    ram = Cylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 9.0, follow=False)
+    ram = HydraulicCylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 9.0, follow=False)
     system = slider(Circuit(OIL, {"A": Volume(volume=1e-3), "T": Tank(), "ram": ram}))
     y = system.initial_state(v={"mass": -LITRE_PER_MINUTE / 1e-3})
     rate = system.derivative(0.0, y).parts["oil"]["A.bar"] * BAR
@@ -42,7 +42,9 @@ def run_volumes(study: Study) -> None:
         Volume(volume=1e-3, hose_volume=1e-3, hose_modulus=2e8),
         jnp.array(50 * BAR),
     )
-    soft = node.still() / (node.still() / OIL.stiffness(p) + node.swelling(p, OIL)[0])
+    soft = node.dead_volume() / (
+        node.dead_volume() / OIL.stiffness(p) + node.wall_compliance(p, OIL)[0]
+    )
     note = "V13: 2 l, of them 1 l in a hose of 2e8 Pa"
     study.metric("hydraulic_boom.v13.modulus", soft, 3.2e8, 1.0, unit="Pa", note=note)
 

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.integrate
 
 import djdyn
-from djdyn.hydraulics import Circuit, Stribeck
+from djdyn.hydraulics import Circuit, SealStribeck
 from djdyn.system.system import Instant
 
 from ...harness.study import Study
@@ -32,7 +32,7 @@ def rates(now: Instant) -> dict[str, Any]:
 
 def machine() -> djdyn.System:
     """V15 with oil that conserves its mass, air in it, a leak, and friction."""
-    friction = Stribeck(viscous=2e3, coulomb=300.0)
+    friction = SealStribeck(viscous=2e3, coulomb=300.0)
     return boom("mass", 1.4e9, 0.002, 2e-12, friction=friction)
 
 
@@ -48,7 +48,7 @@ def run_books(study: Study) -> None:
     poured, supplied = total.pop("poured in"), total.pop("supply, less tank")
     spent = stock["compression"] + sum(total.values())
     drawn = np.abs(supplied).max()
-    residual = np.abs(djdyn.audit(run.system, run)).max()
+    residual = np.abs(djdyn.energy_balance(run.system, run)).max()
     least = min(np.min(x) for k, x in found.items() if k.startswith("heat"))
     for name, value, within, unit, note in (
         ("ledger", residual / drawn, 1e-5, "", "energy of the whole machine, of what "

@@ -5,7 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
-from estimation import Fit, Problem, linear, refit, residuals
+from estimation import (
+    FitResult,
+    Problem,
+    linearise_residuals,
+    parametric_bootstrap,
+    residuals,
+)
 
 from ...harness.study import Study
 from .energy_balance import machine
@@ -48,7 +54,7 @@ def run_fit(study: Study) -> None:
     run_slopes(study, truth)
     note = "squares over freedoms; one, if noise is all that is left"
     study.metric(f"{STEM}.chi2", found.chi2, 1.0, 0.15, note=note)
-    before = np.asarray(linear(found.problem, found.x0)[0]).reshape(-1, 3)
+    before = np.asarray(linearise_residuals(found.problem, found.x0)[0]).reshape(-1, 3)
     after = residuals(found)[0].values
     for i, (name, unit) in enumerate(
         {"piston": "bar", "rod": "bar", "stroke": "mm"}.items()
@@ -68,16 +74,19 @@ def run_slopes(study: Study, truth: Problem) -> None:
     d, h = jnp.cos(jnp.arange(1.0, 6.0)), 1e-5
     call = jax.jit(lambda x: truth.residuals(x))
     slope = (call(truth.x + h * d) - call(truth.x - h * d)) / (2 * h)
-    off = jnp.abs(slope - linear(truth, truth.x)[1] @ d).max() / jnp.abs(slope).max()
+    off = (
+        jnp.abs(slope - linearise_residuals(truth, truth.x)[1] @ d).max()
+        / jnp.abs(slope).max()
+    )
     note = "forward mode beside differences"
     study.metric(f"{STEM}.jacobian_error", off, 0.0, 1e-5, note=note)
 
 
-def run_coverage(study: Study, found: Fit, truth: Problem) -> None:
+def run_coverage(study: Study, found: FitResult, truth: Problem) -> None:
     """The same with other noise: do two standard errors hold the truth as they say?"""
     noise = np.random.default_rng(SEED + 1).standard_normal((RUNS + 1, len(found.J)))
     noise[0] = 0.0
-    x, _ = refit(truth, found.x, found.J, jnp.asarray(noise))
+    x, _ = parametric_bootstrap(truth, found.x, found.J, jnp.asarray(noise))
     z = np.asarray(x - truth.x[None]) / np.sqrt(np.diag(found.covariance_x))
     bias, z = z[0], z[1:]
     for name, value, reference, within, note in (

@@ -11,13 +11,13 @@ from controllers import Reference
 from djdyn.hydraulics import (
     BetweenFrames,
     Circuit,
-    Cylinder,
+    HydraulicCylinder,
     Leakage,
-    Line,
     Oil,
     OnJoint,
+    Pipe,
+    SealStribeck,
     ServoValve,
-    Stribeck,
     Supply,
     Tank,
     Volume,
@@ -65,9 +65,9 @@ def valve_step(
                 "A": Volume(volume, start),
                 "B": Volume(volume, start),
                 "valve": ServoValve("P", "T", "A", "B", "u", gain, transition=100.0),
-                "ram": Cylinder(
+                "ram": HydraulicCylinder(
                     "A", "B", OnJoint("mass"), area, area, 10.0, -5.0,
-                    Stribeck(damping), follow=False,
+                    SealStribeck(damping), follow=False,
                 ),
             },
         ),
@@ -80,7 +80,7 @@ def pipe(pieces: int, length: float, speed: float, start: float) -> djdyn.System
     area, names = 1e-4, [f"n{i}" for i in range(pieces)]
     nodes = {k: Volume(area * length / pieces, start) for k in names}
     lines = {
-        f"l{i}": Line(a, b, length / pieces, area, 0.0, speed * area)
+        f"l{i}": Pipe(a, b, length / pieces, area, 0.0, speed * area)
         for i, (a, b) in enumerate(zip(["P", *names], names, strict=False))
     }
     oil = Oil(870.0, 1.4e9, conserves="volume")
@@ -126,7 +126,7 @@ def boom(
             "valve": ServoValve(
                 "P", "T", "A", "B", "pilot.value", GAIN, 10.0, spool="lag", lag=0.025,
             ),
-            "lift": Cylinder(
+            "lift": HydraulicCylinder(
                 "A", "B", BetweenFrames("base", "pin"), BORE, ANNULUS, 0.6, 0.95,
                 **cylinder,
             ),

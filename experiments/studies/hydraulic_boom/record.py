@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 from djdyn import FreeParameter, Positive
-from estimation import Fit, Problem, Trial, fit
+from estimation import FitResult, Problem, Trial, fit
 
 from .lift import SPAN, adaptive
 
@@ -54,8 +54,8 @@ def problem(system: djdyn.System, values: np.ndarray) -> Problem:
     return Problem(system, trial, POSITIVE)
 
 
-def identify(system: djdyn.System, values: np.ndarray) -> Fit:
+def identify(system: djdyn.System, values: np.ndarray) -> FitResult:
     """From starts that are off."""
-    off = {path: x[3] * djdyn.get(system, path) for path, x in FREE.items()}
-    given = problem(djdyn.put(system, off), values)
+    off = {path: x[3] * djdyn.get_parameters(system, path) for path, x in FREE.items()}
+    given = problem(djdyn.with_parameters(system, off), values)
     return fit(given.model, given.trials, POSITIVE, hold_out=0.0)

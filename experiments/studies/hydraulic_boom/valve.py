@@ -36,7 +36,9 @@ def run_trapped(study: Study) -> None:
     """HYD-0: frequency of a mass between two shut chambers."""
     worst = 0.0
     for V, hertz in FREQUENCIES.items():
-        system = djdyn.put(valve_step(V, area=1e-3, damping=0.0), {"u": 0.0})
+        system = djdyn.with_parameters(
+            valve_step(V, area=1e-3, damping=0.0), {"u": 0.0}
+        )
         found = np.linalg.eigvals(jacobian(system, system.initial_state()))
         worst = max(worst, abs(np.abs(found.imag).max() / (2 * np.pi) / hertz - 1))
     study.metric(
@@ -124,7 +126,7 @@ def run_valve(study: Study) -> None:
 def run_zero_flow(study: Study) -> None:
     """HYD-2: a valve far too large, so that hardly any pressure drops over it."""
     rig = valve_step(1e-3, 1e-3, 2e4, 2e-5, 1 * BAR, 100 * BAR, 0.0)
-    system, times = djdyn.put(rig, {"u": 0.5}), np.linspace(0.0, 4.0, 401)
+    system, times = djdyn.with_parameters(rig, {"u": 0.5}), np.linspace(0.0, 4.0, 401)
     how = {"solver": "rodas4", "rtol": 1e-5, "atol": 1e-5}
     run = djdyn.simulate(system, 4.0, saveat=times, **how)
     v = np.roots([2 * (1e-3 / 1e-5) ** 2, 2e4 / 1e-3, -100 * BAR]).max()

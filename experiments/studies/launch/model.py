@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 from controllers import JointPID, Reference, Winch, WinchPID
-from djdyn.cable import Cable, PinnedEnd, Rope
+from djdyn.cable import Cable, CableProperties, PinnedEnd
 from djdyn.multibody.kinematics import World
 from djdyn.multibody.spatial import Pose, rotation_rpy, translation
 from djdyn.multibody.time_functions import DeckMotion, Moves
@@ -85,7 +85,7 @@ def arm(reach: float, rate: float, density: float) -> djdyn.System:
     load, hook = payload(5.0, ROD, (reach, 0.0, -21.0))
     turn = djdyn.Body("arm", "world", djdyn.Prescribed(Slew(rate)), 10.0)
     tip = djdyn.Frame("tip", "arm", translation((reach, 0, 0)))
-    rope = Rope(density, EA, axial_damping=1e3)
+    rope = CableProperties(density, EA, axial_damping=1e3)
     line = Cable(rope, 20.0, PinnedEnd(frame="hook"), PinnedEnd(frame="tip"), mesh=2)
     return djdyn.System(djdyn.Mechanism((turn, load), (tip, hook)), {"line": line})
 
@@ -152,7 +152,7 @@ def ship(
     held = lock(whole, q, ["base", "link2"])
     load, hook = payload(mass, inertia, (0.0, 0.0, -length - 1.0))
     mechanism = djdyn.Mechanism((*held.bodies, load), (*held.frames, hook))
-    rope = Rope(density, EA, diameter=0.005, axial_damping=1e3)
+    rope = CableProperties(density, EA, diameter=0.005, axial_damping=1e3)
     ends = PinnedEnd(frame="hook"), PinnedEnd(frame="tip", payout="winch.rate")
     start = motion - length * (1 + mass * GRAVITY / EA) - 1.0  # with the deck
     path = Moves([start], [[start - lower]], [5.0], [45.0])

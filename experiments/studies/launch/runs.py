@@ -17,7 +17,7 @@ from .model import SPAN
 DT = 1.5e-3  # s; longer steps damp the payload's own swing
 
 
-def look(now: Instant) -> dict[str, Array]:
+def derived_series(now: Instant) -> dict[str, Array]:
     """Places, the line, and its pull on the payload."""
     line: Any = now.system.parts["line"]
     state = now.y.parts["line"]
@@ -47,10 +47,10 @@ def simulate(
     run = djdyn.simulate(system, span, y0, saveat=saves, ledger=True, **how)
     study.metric(
         f"launch.{name}.ledger",
-        np.max(np.abs(djdyn.audit(system, run))) / moved,
+        np.max(np.abs(djdyn.energy_balance(system, run))) / moved,
         0.0,
         1e-3,
         note=f"energy unaccounted for, of {moved:.4g} J",
     )
     study.series(name, run)
-    return run, {k: np.asarray(x) for k, x in run.map(look).items()}
+    return run, {k: np.asarray(x) for k, x in run.map(derived_series).items()}

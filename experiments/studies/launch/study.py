@@ -138,7 +138,7 @@ def run_lowering(study: Study) -> None:
     """A payload lowered by 10 m from a moving deck."""
     heights, tensions, left = {}, {}, {}
     system, span = study.customise(build()), 50.0 if study.quick else SPAN
-    off = djdyn.put(system, {"felt.share": 0.0, "hoist.kp": 0.0})
+    off = djdyn.with_parameters(system, {"felt.share": 0.0, "hoist.kp": 0.0})
     for name, here in (("compensated", system), ("uncompensated", off)):
         y0 = djdyn.equilibrium(here)
         run, seen = simulate(study, name, here, y0, 300 * GRAVITY * LOWERED, span)

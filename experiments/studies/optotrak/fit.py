@@ -76,7 +76,7 @@ def trial(system: djdyn.System) -> Trial:
     still = []
     for mass in (0.0, SPRING_MASS):
         masses = {f"spring_{row['spring']}.mass": mass for row in SPRINGS}
-        still.append(found.places(rest(djdyn.put(system, masses)).q)[0, 1])
+        still.append(found.places(rest(djdyn.with_parameters(system, masses)).q)[0, 1])
     return Trial(system, jnp.stack(still))
 
 

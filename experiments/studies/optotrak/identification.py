@@ -11,7 +11,16 @@ from jaxtyping import Array, Float
 
 import djdyn
 from djdyn import FreeParameter, Positive
-from estimation import Fit, LogNormal, MarkerData, MarkerSet, Problem, Trial, fit, refit
+from estimation import (
+    FitResult,
+    LogNormal,
+    MarkerData,
+    MarkerSet,
+    Problem,
+    Trial,
+    fit,
+    parametric_bootstrap,
+)
 
 from ...harness import tables
 from .fit import FREE as FRICTION, START
@@ -106,7 +115,7 @@ def priors(system: djdyn.System, q: Array, seed: int | None) -> dict[str, Any]:
     off = lambda like: 0.0 if seed is None else rng.standard_normal(np.shape(like))
     found: dict[str, Any] = {path: LogNormal(*FRICTION[path][:2]) for path in LOSSES}
     for path, deviation in SURE.items():
-        true = np.asarray(q if path == POSE else djdyn.get(system, path))
+        true = np.asarray(q if path == POSE else djdyn.get_parameters(system, path))
         found[path] = (true + deviation * off(true), deviation)
     return found
 
@@ -122,7 +131,7 @@ class Found:
     data: MarkerData
     truth: djdyn.System
     start: djdyn.State
-    fit: Fit
+    fit: FitResult
 
     @property
     def z(self) -> Float[np.ndarray, " k"]:
@@ -163,7 +172,7 @@ def identify(truth: djdyn.System, seed: int = 0) -> Found:
     known = priors(truth, y0.q, seed)
     guess = {p: known[p].median for p in LOSSES}
     guess |= {p: known[p][0] for p in (*STIFFNESSES, *CENTRE)}
-    model = djdyn.put(truth, guess)
+    model = djdyn.with_parameters(truth, guess)
     begin = eqx.tree_at(lambda y: y.q, y0, jnp.asarray(known[POSE][0]))
     first = held(begin, data.positions[0])
     about = {POSE: known[POSE]}
@@ -183,7 +192,7 @@ def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     noise = np.random.default_rng([0, 2]).standard_normal((count + 1, n))
     noise[0] = 0.0
     noise[:, : used.size] *= np.asarray(used).ravel()
-    x, last = refit(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
+    x, last = parametric_bootstrap(truth, found.fit.x, found.fit.J, jnp.asarray(noise))
     error = np.sqrt(np.diag(found.fit.covariance_x))
     z = np.asarray(x - truth.x[None]) / error
     return z[1:], z[0], np.asarray(last) / error

@@ -146,5 +146,7 @@ def places(
     mechanism: djdyn.Mechanism, q: Float[Array, "*n 5"], markers: MarkerSet = SET
 ) -> Float[Array, "*n m 3"]:
     """Of the markers, m."""
-    seen = jax.vmap(lambda q: markers.at(djdyn.look(mechanism, q)))(q.reshape(-1, 5))
+    seen = jax.vmap(lambda q: markers.at(djdyn.forward_kinematics(mechanism, q)))(
+        q.reshape(-1, 5)
+    )
     return seen.reshape(*q.shape[:-1], -1, 3)

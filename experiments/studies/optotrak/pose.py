@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import djdyn
-from estimation import MarkerSet, Observability, Problem, design
+from estimation import Identifiability, MarkerSet, Problem, design
 
 from ...harness.study import Study
 from .identification import NOISE, POSE, SURE, Found, held
@@ -112,7 +112,7 @@ def run_cures(study: Study, found: Found) -> None:
         },
     )
     _, singular, directions = np.linalg.svd(four, full_matrices=False)
-    gate = Observability(ANGLES, singular, directions, 1.0)
+    gate = Identifiability(ANGLES, singular, directions, 1.0)
     ways = [gate.direction(i) for i in (-1, -2)]
     study.report.text(
         "Four markers at the rod's top hardly see where the ball is: sliding it in the "

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.stats
 
 import djdyn
-from estimation import Fit, residuals
+from estimation import FitResult, residuals
 
 from ...harness.study import Study
 from .comparison import race
@@ -88,7 +88,7 @@ def judge(
         ("bias_z", np.abs(bias).max(), 0.0, 0.1,
          "standard errors, without noise: what steps of 0.8 ms do beside finer ones"),
         ("chi2", fit.chi2, 1.0, 0.05, "one, if noise is all that is left"),
-        ("held_out", fit.held_out, 1.0, 0.05,
+        ("held_out", fit.hold_out_error, 1.0, 0.05,
          "rms error on the last 0.5 s, not fitted, over the noise"),
         ("simulations", fit.evaluations, 0.0, 29.0, "with a Jacobian, to converge"),
     ):  # fmt: skip
@@ -146,7 +146,7 @@ def tell_parameters(study: Study, found: Found, z: np.ndarray) -> None:
 def _true(found: Found, path: str) -> float:
     if path.startswith("twin/"):
         return float(found.start.q[int(path[-2])])
-    return float(djdyn.get(found.truth, path))
+    return float(djdyn.get_parameters(found.truth, path))
 
 
 def _short(name: str) -> str:
@@ -188,7 +188,7 @@ def tell_channels(study: Study, found: Found) -> None:
     )
 
 
-def tell_coverage(study: Study, fit: Fit, z: np.ndarray) -> None:
+def tell_coverage(study: Study, fit: FitResult, z: np.ndarray) -> None:
     ends = scipy.stats.norm.ppf(0.5 + LEVELS / 2)
     inside = lambda z: [100 * np.mean(np.abs(z) < end) for end in ends]
     at = {g: [fit.names.index(p) for p in paths] for g, paths in GROUPS.items()}

@@ -33,13 +33,15 @@ def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
 
     def force(q: jax.Array) -> jax.Array:
         now = system.at(0.0, eqx.tree_at(lambda y: y.q, y, q))
-        return now.tau - dynamics.inverse(now.laden, jnp.zeros_like(q), now.F_WB)
+        return now.tau - dynamics.inverse(
+            now.with_added_inertia, jnp.zeros_like(q), now.F_WB
+        )
 
     def slip(v: jax.Array) -> jax.Array:
-        world = djdyn.look(system.mechanism, y.q, v)
+        world = djdyn.forward_kinematics(system.mechanism, y.q, v)
         return system.parts["contact"].slip(world)[2]  # pyright: ignore
 
-    M = dynamics.projected_inertia(system.at(0.0, y).laden)
+    M = dynamics.projected_inertia(system.at(0.0, y).with_added_inertia)
     return M, -jax.jacfwd(force)(y.q), jax.jacfwd(slip)(y.v)
 
 
@@ -47,7 +49,7 @@ def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
 def carried(system: djdyn.System, y: djdyn.State) -> tuple[jax.Array, jax.Array]:
     """Force on the ball if nothing accelerates, and energy."""
     now, row = system.at(0.0, y), system.mechanism.joint_index("rod")
-    loads = dynamics.reactions(now.laden, jnp.zeros_like(y.v), now.F_WB)
+    loads = dynamics.reactions(now.with_added_inertia, jnp.zeros_like(y.v), now.F_WB)
     return loads[row, 3:], now.energy()
 
 

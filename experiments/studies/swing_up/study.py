@@ -78,7 +78,7 @@ class Rig:
         self.system = system
         self.step, _ = flat_step(system, PERIOD)
         self.fine, _ = flat_step(system, PERIOD / 4)
-        self.sampled = linearise(system).sampled(PERIOD)
+        self.sampled = linearise(system).discretise(PERIOD)
         self.K = lqr(self.sampled, Q, R)
 
     def plan(self, x0: Array, key: Array, rounds: Any = ROUNDS) -> Plan:
@@ -202,8 +202,10 @@ def figures(study: Study, rig: Rig, shown: tuple[Any, Any], noisy: Any) -> None:
 
 
 def scene(system: djdyn.System, t: np.ndarray, xs: np.ndarray) -> Scene:
-    look = jax.vmap(lambda q: djdyn.look(system.mechanism, q).X_WB)
-    X_WB = look(jnp.asarray(xs[:, :2]))
+    forward_kinematics = jax.vmap(
+        lambda q: djdyn.forward_kinematics(system.mechanism, q).X_WB
+    )
+    X_WB = forward_kinematics(jnp.asarray(xs[:, :2]))
     R, p = np.asarray(X_WB.R), np.asarray(X_WB.p)
     replay = Scene(t)
     under = np.eye(3), np.array([0.0, 0.0, -0.06])

@@ -75,5 +75,5 @@ def held_up(system: djdyn.System) -> djdyn.State:
 def scenarios(system: djdyn.System, x: Shares) -> Scenarios:
     """Conditions, each with the arm at rest."""
     lanes = conditions(x)
-    rest = lambda values: held_up(djdyn.put(system, values))
+    rest = lambda values: held_up(djdyn.with_parameters(system, values))
     return Scenarios(lanes, jax.vmap(rest)(lanes))

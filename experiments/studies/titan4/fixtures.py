@@ -31,7 +31,7 @@ SWING = {  # s: coordinates, J; without friction at 0.25 s, then with friction
 @eqx.filter_jit
 def at_pose(arm: djdyn.Mechanism, q: Array, v: Array) -> dict[str, Array]:
     """What the table of fixtures holds."""
-    world = djdyn.look(arm, q, v)
+    world = djdyn.forward_kinematics(arm, q, v)
     kinetic = lambda q: v @ djdyn.mass_matrix(arm, q) @ v / 2
     return {
         "joint": world.X_WB.p[1:].ravel(),
@@ -150,7 +150,9 @@ def loop_matrix(control: Backstepping, damping: Array) -> Array:
 
     def rates(x: Array) -> Array:
         q, v, integral = jnp.split(x, 3)
-        now = control.errors({"integral": integral}, djdyn.look(arm, q, v), given)
+        now = control.errors(
+            {"integral": integral}, djdyn.forward_kinematics(arm, q, v), given
+        )
         tau = now.E * now.alpha1 - damping * v
         return jnp.concatenate([v, djdyn.forward_dynamics(arm, q, v, tau), q])
 

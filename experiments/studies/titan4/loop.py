@@ -79,7 +79,7 @@ def noisy(system: djdyn.System, x: Shares, seed: int) -> Scenarios:
     paths = [f"{name}.phase" for name in SENSORS]
     phases = {}
     for path, k in zip(paths, jax.random.split(key, len(paths)), strict=True):
-        shape = (count, *djdyn.get(system, path).shape)
+        shape = (count, *djdyn.get_parameters(system, path).shape)
         phases[path] = 2 * jnp.pi * jax.random.uniform(k, shape)
     knocks = jnp.zeros((count, 4, 6)).at[:, ::2, 3:].set(force)
     lanes = quiet.parameters | phases | {"knock.wrench.points": knocks}
@@ -88,4 +88,4 @@ def noisy(system: djdyn.System, x: Shares, seed: int) -> Scenarios:
 
 def silent(system: djdyn.System) -> djdyn.System:
     """Without noise."""
-    return djdyn.put(system, {f"{name}.deviation": 0.0 for name in SENSORS})
+    return djdyn.with_parameters(system, {f"{name}.deviation": 0.0 for name in SENSORS})

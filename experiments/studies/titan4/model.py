@@ -14,7 +14,7 @@ import djdyn
 from controllers import Backstepping, Joystick, ReferenceModel
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
+    HydraulicCylinder,
     Motor,
     Oil,
     ServoValve,
@@ -132,7 +132,7 @@ def circuit(up: Array, down: Array, bonds: Array | None = None) -> Circuit:
             "P", "T", a, b, command, gain, FULL, transition=100.0
         )
         if np.isnan(Vp):
-            parts[f"piston{k}"] = Cylinder(
+            parts[f"piston{k}"] = HydraulicCylinder(
                 a, b, Triangle(joint, *TRIANGLE), AREA_UP, AREA_DOWN, 0.25, 0.3,
                 follow=False,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 import djdyn
 from djdyn.hydraulics import (
     Circuit,
-    Cylinder,
+    HydraulicCylinder,
     Motor,
     Oil,
     OnJoint,
@@ -42,7 +42,7 @@ def rig(piston: bool = False, spool: str = "lag") -> djdyn.System:
     joint = djdyn.Prismatic((1, 0, 0)) if piston else djdyn.Revolute()
     load = djdyn.Body("load", "world", joint, INERTIA, I_BC=INERTIA * np.eye(3))
     acting = (
-        Cylinder("A", "B", OnJoint("load"), *AREAS, 20.0, -10.0, follow=False)
+        HydraulicCylinder("A", "B", OnJoint("load"), *AREAS, 20.0, -10.0, follow=False)
         if piston
         else Motor("A", "B", "load", DISPLACEMENT)
     )
@@ -167,8 +167,9 @@ def swing(frequency: Array, stiffness: Array) -> Array:
         "spring.damping": 300.0 / T,
     }
     last = 1 - 2 / cycles * jnp.linspace(1.0, 0.0, 1025)
+    driven = djdyn.with_parameters(rig(spool="instant"), values)
     run = djdyn.simulate(
-        djdyn.put(rig(spool="instant"), values), 1.0, saveat=last, solver="tsit5",
+        driven, 1.0, saveat=last, solver="tsit5",
         rtol=1e-7, atol=1e-7, inputs={"u": _Sine(cycles)}, max_steps=2**17,
     )  # fmt: skip
     load = 1e5 * (run.y.parts["oil"]["A.bar"] - run.y.parts["oil"]["B.bar"])

@@ -16,7 +16,7 @@ from . import model as titan
 @eqx.filter_jit
 @eqx.filter_vmap(in_axes=(None, 0))
 def _poses(arm: djdyn.Mechanism, q: Array) -> tuple[Pose, Array]:
-    world = djdyn.look(arm, q)
+    world = djdyn.forward_kinematics(arm, q)
     return world.X_WB, world.pose("tool").p
 
 

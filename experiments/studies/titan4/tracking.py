@@ -40,7 +40,9 @@ def runs(sets: dict[str, Any]) -> list[djdyn.Trajectory]:
     def lane(held: Sticks, bonds: Array) -> djdyn.Trajectory:
         system = titan.build(bonds=bonds)
         parts = {**system.parts, "drawn": Drawn()}
-        system = djdyn.put(djdyn.System(system.mechanism, parts, system.inputs), sets)
+        system = djdyn.with_parameters(
+            djdyn.System(system.mechanism, parts, system.inputs), sets
+        )
         y0 = jax.tree.map(lambda x: x[None], system.initial_state())
         return djdyn.rollout(
             system, SPAN, y0, saveat=np.linspace(0.0, SPAN, 201), solver="rk4",
@@ -116,7 +118,7 @@ def run_tracking(study: Study, run: djdyn.Trajectory) -> None:
 def run_books(study: Study, run: djdyn.Trajectory) -> None:
     """Energy and oil of the tracking run."""
     assert run.work is not None
-    drawn, gap = float(run.work[-1, 0]), djdyn.audit(run.system, run)
+    drawn, gap = float(run.work[-1, 0]), djdyn.energy_balance(run.system, run)
     study.metric(
         "titan4.tracking.energy_ledger",
         np.abs(gap).max() / drawn,

@@ -7,12 +7,12 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, Tuned
-from djdyn import Bounded, FreeParameter, Positive
+from controllers import Scenarios, TuningResult
+from djdyn import FreeParameter, Positive, Sigmoid
 
 from ...harness.study import Study
 from ...harness.tuning_report import gain_table, keep, race
-from . import validation as judge
+from . import validation as evaluate
 from .conditions import corners, machine
 from .loop import COST, HOW, SAVES, SPAN, instrumented, noisy
 from .realtime import PERIOD
@@ -22,7 +22,7 @@ STEPS, BUDGET = 200, 2000
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
 QUICKEST = 60.0  # rad/s
 FREE = tuple(
-    FreeParameter(p, Bounded(1.0, QUICKEST) if p == "path.frequency" else Positive())
+    FreeParameter(p, Sigmoid(1.0, QUICKEST) if p == "path.frequency" else Positive())
     for p in PATHS
 )
 MODULUS, STIFFNESS = 0.65, 100.0  # kept in the corners, and how hard
@@ -47,7 +47,7 @@ def begun(source: djdyn.System) -> djdyn.System:
         "control.k3": jnp.full(6, K3),
         "path.frequency": jnp.full(6, QUICK),
     }
-    return djdyn.put(source, new)
+    return djdyn.with_parameters(source, new)
 
 
 def tuned(
@@ -59,7 +59,7 @@ def tuned(
     saves: int = SAVES,
     steps: int = STEPS,
     **more: Any,
-) -> Tuned:
+) -> TuningResult:
     """Tunes an instrumented machine on some conditions, within margins.
 
     They are those where all joints move: a shut valve has no gain, so at rest there is
@@ -67,8 +67,8 @@ def tuned(
     """
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,
-        saves=saves, rest=judge.ALL_MOVE, loop=judge.VALVES, delay=1.5 * PERIOD,
-        modulus=MODULUS, stiffness=STIFFNESS, **more, **HOW,
+        saves=saves, rest=evaluate.ALL_MOVE, loop=evaluate.VALVES, delay=1.5 * PERIOD,
+        modulus=MODULUS, penalty=STIFFNESS, **more, **HOW,
     )  # fmt: skip
 
 
@@ -83,14 +83,14 @@ def run(study: Study) -> None:
     source = instrumented(study.customise(machine()))
     found = tuned(source, noisy(source, corners(), 0), save=study.out / "tuning")
     keep(study, found)
-    given = {path: djdyn.get(source, path) for path in PATHS}
+    given = {path: djdyn.get_parameters(source, path) for path in PATHS}
     gains = {"source": given, "start": found.before, "tuned": found.gains}
-    judge.run(study, gains)
+    evaluate.run(study, gains)
     figures(study, found)
     race(study, "titan4", found, budget=BUDGET, methods=("CMA-ES",))
 
 
-def figures(study: Study, found: Tuned) -> None:
+def figures(study: Study, found: TuningResult) -> None:
     study.report.table(
         f"Gains tuned on eight conditions in {len(found.history)} steps",
         ("gains", "parameter", *(f"joint {i}" for i in range(1, 7))),

@@ -27,14 +27,14 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
     others = noisy(built, drawn(SEED, COUNT), SEED)
     runs = {
         name: djdyn.rollout(
-            djdyn.put(built, values), SPAN, others.initial_state,
+            djdyn.with_parameters(built, values), SPAN, others.initial_state,
             parameters=others.parameters, **HOW,
         )
         for name, values in gains.items()
     }  # fmt: skip
     smooth = {
         name: djdyn.rollout(
-            djdyn.put(silent(built), values), SPAN, others.initial_state,
+            djdyn.with_parameters(silent(built), values), SPAN, others.initial_state,
             parameters=others.parameters, saveat=np.linspace(0.0, SPAN, SAVES),
             solver="rk4", dt=SPAN / (SAVES - 1), inputs=STICKS,
         )
@@ -48,7 +48,9 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
 
 def terms(run: djdyn.Trajectory) -> dict[str, float]:
     """Means over conditions."""
-    at = lambda part, k: run.held[part][k] if run.held else run.signal(f"{part}.{k}")
+    at = lambda part, k: (
+        run.sampled[part][k] if run.sampled else run.signal(f"{part}.{k}")
+    )
     seen = {
         "distance": run.y.q - run.y.parts["guide"]["target"],
         "speed": run.y.v - at("path", "rate"),
@@ -101,7 +103,7 @@ def costs(study: Study, runs: Runs, smooth: Runs) -> None:
 
 def limits(study: Study, run: djdyn.Trajectory) -> None:
     """Valves and pressures of the tuned loop as built."""
-    opened = np.abs(np.asarray(run.held["control"]["u"])).max() / titan.FULL
+    opened = np.abs(np.asarray(run.sampled["control"]["u"])).max() / titan.FULL
     oil = run.y.parts["oil"]
     bars = np.stack([oil[f"{x}.bar"] for x in SIDES]) * 1e5 / titan.SUPPLY
     for name, value, note in (
@@ -128,7 +130,7 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
             y = jax.tree.map(lambda x, k=k, at=at: x[k, at], run.y)
             system = others.put(run.system, k)
             found.append(margins(system, y, VALVES, 1.5 * PERIOD, ALL_MOVE))
-        growth[name] = max(m.growth for m in found)
+        growth[name] = max(m.spectral_abscissa for m in found)
         of = lambda what, found=found: np.min([getattr(m, what) for m in found], 0)
         worst[name] = [of(what) for what in ("phase", "modulus", "delay")]
     phase, modulus, delay = worst["tuned"]
@@ -163,7 +165,9 @@ def figures(study: Study, runs: Runs) -> None:
     some = {name: runs[name].lane(0) for name in ("source", "tuned")}
     time = ("time", "s", np.asarray(some["tuned"].t)[::5])
     target = np.asarray(some["tuned"].y.parts["guide"]["target"])[::5]
-    areas = {k: 1e6 * np.asarray(r.held["control"]["u"])[::5] for k, r in some.items()}
+    areas = {
+        k: 1e6 * np.asarray(r.sampled["control"]["u"])[::5] for k, r in some.items()
+    }
     for i in (1, 2, 4):
         study.report.plot(
             f"Joint {i + 1} as built, on a condition not tuned on",

@@ -15,17 +15,17 @@ import scipy.stats
 import controllers
 import djdyn
 from controllers import (
-    Drawn,
     JointPID,
     MeanSquare,
+    MeanSquareRate,
     PIDState,
+    PowerDrawn,
     Reference,
-    Roughness,
     Scenarios,
-    Tuned,
+    TuningResult,
     multisine,
 )
-from djdyn import Bounded, FreeParameter, Positive
+from djdyn import FreeParameter, Positive, Sigmoid
 from djdyn.multibody.spatial import translation
 from djdyn.multibody.time_functions import DeckMotion, Moves
 from djdyn.parts import ExternalWrench, JointActuator
@@ -55,7 +55,7 @@ HOW = as_built(PERIOD)
 MODULUS = 0.6  # least distance of a loop from minus one that is paid for
 STIFFEST = 400 * np.array([6000.0, 6900.0, 2400.0])  # N m/rad: 20 rad/s, below the boom
 FREE = [
-    FreeParameter("pid.kp", Bounded(0.01 * STIFFEST, STIFFEST)),
+    FreeParameter("pid.kp", Sigmoid(0.01 * STIFFEST, STIFFEST)),
     *(FreeParameter(f"pid.{k}", Positive()) for k in ("ki", "kd")),
 ]
 
@@ -102,7 +102,7 @@ def build() -> djdyn.System:
 
 def start(system: djdyn.System) -> djdyn.State:
     """At the first point, the weight carried by the integrals."""
-    q, zero = djdyn.get(system, "path.path.first"), jnp.zeros(3)
+    q, zero = djdyn.get_parameters(system, "path.path.first"), jnp.zeros(3)
     torque = djdyn.inverse_dynamics(system.mechanism, q, zero, zero)
     integral = {"pid": PIDState(torque, jnp.zeros(0))}
     return system.initial_state(q, parts=integral)
@@ -111,8 +111,8 @@ def start(system: djdyn.System) -> djdyn.State:
 COST = {
     "tracking": MeanSquare("pid.error", 5e-3),
     "speed": MeanSquare(speed_error, 5e-3),
-    "power": MeanSquare(Drawn("motors"), 2e4),
-    "roughness": Roughness("pid.u", 5e4),
+    "power": MeanSquare(PowerDrawn("motors"), 2e4),
+    "roughness": MeanSquareRate("pid.u", 5e4),
 }
 
 
@@ -165,7 +165,7 @@ def run(study: Study) -> None:
             race(study, "tune_boom", found, 1000, ("CMA-ES", "Nelder-Mead"))
 
 
-def judged(study: Study, found: Tuned, others: Scenarios) -> None:
+def judged(study: Study, found: TuningResult, others: Scenarios) -> None:
     study.metric(
         "tune_boom.cost_ratio",
         found.cost_ratio,
@@ -176,10 +176,10 @@ def judged(study: Study, found: Tuned, others: Scenarios) -> None:
     for name, (before, after) in found.figures()["held out"].items():
         if name in COST:
             study.metric(f"tune_boom.{name}_ratio", after / before, note="thereof")
-    assert found.growth is not None
+    assert found.spectral_abscissa is not None
     study.metric(
         "tune_boom.largest_growth",
-        max(found.growth[1].max(), 0.0),
+        max(found.spectral_abscissa[1].max(), 0.0),
         0.0,
         0.0,
         unit="1/s",

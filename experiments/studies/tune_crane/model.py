@@ -11,16 +11,16 @@ from jaxtyping import Array
 import controllers
 import djdyn
 from controllers import (
+    DamageEquivalentLoad,
     JointPID,
     Limit,
-    LoadRange,
     MeanSquare,
     Peak,
     Reaction,
     Scenarios,
     multisine,
 )
-from djdyn import Between, FreeParameter
+from djdyn import Box, FreeParameter
 from djdyn.multibody import dynamics
 from djdyn.multibody.spatial import translation
 from djdyn.multibody.time_functions import Moves
@@ -85,15 +85,15 @@ def free() -> list[FreeParameter]:
         "end": (end - SHORTER, np.array([*pauses, SPAN - 1.0])),
     }
     at = "reference.path."
-    times = [FreeParameter(at + k, Between(*x)) for k, x in limits.items()]
-    within = lambda x: Between(0.1 * x * np.ones(3), 2.0 * x * np.ones(3))
+    times = [FreeParameter(at + k, Box(*x)) for k, x in limits.items()]
+    within = lambda x: Box(0.1 * x * np.ones(3), 2.0 * x * np.ones(3))
     gains = {"pd.kp": crane.KP, "pd.kd": crane.KD}
     return [*(FreeParameter(k, within(x)) for k, x in gains.items()), *times]
 
 
 def rest(system: djdyn.System) -> djdyn.State:
     """Parked, on a hull that has come to rest."""
-    quiet = djdyn.put(system, {"noise.deviation": 0.0})
+    quiet = djdyn.with_parameters(system, {"noise.deviation": 0.0})
     return djdyn.equilibrium(quiet, crane.start(quiet))
 
 
@@ -108,10 +108,12 @@ def conditions(system: djdyn.System, count: int, seed: int) -> Scenarios:
 
 def standing(system: djdyn.System, point: Array) -> tuple[djdyn.System, djdyn.State]:
     """All at rest at one point of the cycle."""
-    path = djdyn.get(system, "reference.path.points")
+    path = djdyn.get_parameters(system, "reference.path.points")
     at = {"first": point, "points": jnp.broadcast_to(point, path.shape)}
-    still = djdyn.put(system, {f"reference.path.{k}": x for k, x in at.items()})
-    still = djdyn.put(still, {"noise.deviation": 0.0})
+    still = djdyn.with_parameters(
+        system, {f"reference.path.{k}": x for k, x in at.items()}
+    )
+    still = djdyn.with_parameters(still, {"noise.deviation": 0.0})
     y = still.initial_state(q=dict(zip(crane.JOINTS, point, strict=True)))
     return still, djdyn.equilibrium(still, y)
 
@@ -124,7 +126,7 @@ def speed_error(now: Instant) -> Any:
 def damping(now: Instant) -> Any:
     """Of each joint where it is, the others held: a share of what is critical."""
     inertia = jnp.diagonal(dynamics.projected_inertia(now.world))[3:]
-    kp, kd = (djdyn.get(now.system, f"pd.{k}") for k in ("kp", "kd"))
+    kp, kd = (djdyn.get_parameters(now.system, f"pd.{k}") for k in ("kp", "kd"))
     return kd / (2 * jnp.sqrt(kp * inertia))
 
 
@@ -134,15 +136,15 @@ def lag(now: Instant) -> Any:
     The others are free: at high frequencies a joint moves no more than it must.
     """
     each = jnp.eye(len(now.y.v))
-    freed = jax.vmap(lambda force: dynamics.response(now.world, force))(each)
-    kd = djdyn.get(now.system, "pd.kd")
+    freed = jax.vmap(lambda force: dynamics.solve_mass_matrix(now.world, force))(each)
+    kd = djdyn.get_parameters(now.system, "pd.kd")
     return 1.5 * PERIOD * kd * jnp.diagonal(freed)[3:]
 
 
 def cost(peak: float, fatigue: float) -> dict[str, Any]:
     return {
         "peak": Peak(FOOT, peak),
-        "fatigue": LoadRange(FOOT, fatigue, EXPONENT),
+        "fatigue": DamageEquivalentLoad(FOOT, fatigue, EXPONENT),
         "tracking": MeanSquare("pd.error", 0.08),
         "speed": MeanSquare(speed_error, 0.08),
     }

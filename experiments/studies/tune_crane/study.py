@@ -14,9 +14,9 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, Tuned
+from controllers import Scenarios, TuningResult
 from controllers.tuning.objective import Objective
-from controllers.tuning.tune import judge
+from controllers.tuning.tune import evaluate
 
 from ...harness.study import Study
 from ...harness.tuning_report import gain_table, keep, margin_table, race, without
@@ -78,7 +78,7 @@ def run(study: Study) -> None:
     with study.stage("tuning"):
         found = controllers.tune(
             system, SPAN, free=free(), cost=cost(*scale), constraints=LIMITS,
-            stiffness=100.0, scenarios=train, held_out=others, saves=SAVES,
+            penalty=100.0, scenarios=train, held_out=others, saves=SAVES,
             max_steps=10 if study.quick else 60, rest=rest, loop="pd.u",
             delay=1.5 * PERIOD, save=study.out / "tuning", **HOW,
         )  # fmt: skip
@@ -96,11 +96,11 @@ def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:
     plain = Objective(
         system, SPAN, free(), terms, some, {}, SAVES, "mean", "penalise", 1.0, HOW
     )
-    seen = judge(plain, plain.x0).terms
+    seen = evaluate(plain, plain.x0).terms
     return float(np.mean(seen["peak"])), float(np.mean(seen["fatigue"]))
 
 
-def judged(study: Study, found: Tuned) -> None:
+def judged(study: Study, found: TuningResult) -> None:
     numbers = found.figures()["held out"]
     for name, term in (("peak_moment", "peak"), ("fatigue", "fatigue")):
         before, after = numbers[term]
@@ -119,10 +119,10 @@ def judged(study: Study, found: Tuned) -> None:
         1.0,
         note="of rms errors, on scenarios held out",
     )
-    assert found.growth is not None
+    assert found.spectral_abscissa is not None
     study.metric(
         "tune_crane.largest_growth",
-        found.growth[1].max(),
+        found.spectral_abscissa[1].max(),
         0.0,
         1e-6,
         unit="1/s",
@@ -142,17 +142,17 @@ def judged(study: Study, found: Tuned) -> None:
     figures(study, found)
 
 
-def standing_share(found: Tuned) -> float:
+def standing_share(found: TuningResult) -> float:
     """Mean moment in the foot when all stands still at the last point, of the peak."""
     some, system = found.objective.scenarios, found.system
-    end = djdyn.get(system, "reference.path.points")[-1]
+    end = djdyn.get_parameters(system, "reference.path.points")[-1]
     still = [standing(some.put(system, k), end) for k in range(len(some))]
     moments = [jnp.linalg.norm(FOOT(here.at(0.0, y))) for here, y in still]
     peak: Any = found.objective.probes.terms["peak"]
     return float(np.mean(moments) / peak.scale)
 
 
-def postures(study: Study, found: Tuned) -> None:
+def postures(study: Study, found: TuningResult) -> None:
     """Margins at rest at each point of the cycle, with the extremes of payloads."""
     some, path = found.objective.scenarios, crane.moves()
     masses = np.asarray(some.parameters["payload.mass"])
@@ -182,7 +182,7 @@ def postures(study: Study, found: Tuned) -> None:
     )
 
 
-def figures(study: Study, found: Tuned) -> None:
+def figures(study: Study, found: TuningResult) -> None:
     """The first scenario, before and after."""
     some = found.objective.scenarios
     shown = {}

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 import djdyn
 from controllers import Reference, Winch, WinchPID, multisine
-from djdyn.cable import Cable, PinnedEnd, Rope
+from djdyn.cable import Cable, CableProperties, PinnedEnd
 from djdyn.multibody.time_functions import Harmonic, HarmonicSum, Heave
 from djdyn.parts import ExternalWrench
 
@@ -54,7 +54,7 @@ def build(
         djdyn.Body("deck", "world", djdyn.Prescribed(deck), 1.0),
         djdyn.Body("load", "world", djdyn.Prismatic((0, 0, 1)), mass),
     )
-    rope = Rope(DENSITY, EA, diameter=0.005, axial_damping=damping)
+    rope = CableProperties(DENSITY, EA, diameter=0.005, axial_damping=damping)
     ends = PinnedEnd(frame="load"), PinnedEnd(frame="deck", payout="winch.rate")
     mean, swing = np.zeros(6), np.zeros(6)
     mean[5], swing[5] = push

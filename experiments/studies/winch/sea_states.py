@@ -9,7 +9,13 @@ from jaxtyping import Array
 
 import controllers
 import djdyn
-from controllers import MeanSquare, Number, Roughness, Scenarios, Tuned
+from controllers import (
+    MeanSquare,
+    MeanSquareRate,
+    ParameterValue,
+    Scenarios,
+    TuningResult,
+)
 from djdyn import FreeParameter, Positive
 from djdyn.marine.waves import jonswap
 from djdyn.multibody.time_functions import HarmonicSum, Moves
@@ -50,7 +56,9 @@ def rig() -> djdyn.System:
     system, zero = build(elements=2, noise=NOISE), np.zeros(6)
     slam = ExternalWrench("load", Moves(zero, np.zeros((2, 6)), *SLAM))
     parts = {**system.parts, "push": slam}
-    return djdyn.put(djdyn.System(system.mechanism, parts), {**START, **ROUND})
+    return djdyn.with_parameters(
+        djdyn.System(system.mechanism, parts), {**START, **ROUND}
+    )
 
 
 def error(now: Instant) -> Array:
@@ -69,10 +77,12 @@ def strain(now: Instant) -> Array:
 
 COST = {  # over the largest that one would accept
     "tension": MeanSquare(error, 20.0),  # N, a hundredth of the load
-    "tension rate": Roughness(error, 100.0),  # N/s; or a loop that rings costs little
-    "rate": MeanSquare(Number("pid.limit"), 3.0),  # m/s
-    "acceleration": MeanSquare(Number("winch.acceleration"), 3.0),  # m/s2
-    "deceleration": MeanSquare(Number("winch.deceleration"), 3.0),
+    "tension rate": MeanSquareRate(
+        error, 100.0
+    ),  # N/s; or a loop that rings costs little
+    "rate": MeanSquare(ParameterValue("pid.limit"), 3.0),  # m/s
+    "acceleration": MeanSquare(ParameterValue("winch.acceleration"), 3.0),  # m/s2
+    "deceleration": MeanSquare(ParameterValue("winch.deceleration"), 3.0),
     "strain": MeanSquare(strain, 0.01),  # rms; a tenth for a hundredth of the time
 }
 
@@ -104,7 +114,7 @@ def conditions(
     parts = ("amplitude", "frequency", "phase")
     lanes = {f"{DECK}.{k}": getattr(batch, k) for k in parts}
     turns, push = jax.random.split(jax.random.key(first))
-    phases = (count, *djdyn.get(system, "noise.phase").shape)
+    phases = (count, *djdyn.get_parameters(system, "noise.phase").shape)
     lanes["noise.phase"] = 2 * np.pi * jax.random.uniform(turns, phases)
     share = jax.random.uniform(push, (count,), minval=-1.0)
     sizes = HARDEST * (jnp.sign(share) if hardest else share)
@@ -115,14 +125,14 @@ def conditions(
 Seas = tuple[Scenarios, Scenarios]  # to tune on, and held out
 
 
-def tune(system: djdyn.System, some: Seas, steps: int, save: Path) -> Tuned:
+def tune(system: djdyn.System, some: Seas, steps: int, save: Path) -> TuningResult:
     return controllers.tune(
         system, SPAN, free=FREE, cost=COST, scenarios=some[0], held_out=some[1],
         method="nl2sol", max_steps=steps, saves=SAVES, save=save, **HOW,
     )  # fmt: skip
 
 
-def limits(study: Study, name: str, found: Tuned, run: djdyn.Trajectory) -> None:
+def limits(study: Study, name: str, found: TuningResult, run: djdyn.Trajectory) -> None:
     """The largest shares of its limits that the drive used."""
     gains = {k: float(x) for k, x in found.gains.items()}
     rate, a = (np.asarray(run.signal(f"winch.{k}")) for k in ("rate", "acceleration"))

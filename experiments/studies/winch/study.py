@@ -31,7 +31,7 @@ def simulate(study: Study, name: str, system: djdyn.System) -> djdyn.Trajectory:
     scale = np.ptp(run.energy())
     study.metric(
         f"winch.{name}.ledger",
-        np.max(np.abs(djdyn.audit(system, run))) / scale,
+        np.max(np.abs(djdyn.energy_balance(system, run))) / scale,
         0.0,
         1e-6,
         note=f"energy unaccounted for, of {scale:.4g} J moved",

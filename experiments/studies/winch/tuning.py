@@ -7,9 +7,9 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, Tuned
+from controllers import Scenarios, TuningResult
 from controllers.tuning.result import cost_of
-from controllers.tuning.tune import elsewhere
+from controllers.tuning.tune import with_scenarios
 
 from ...harness.study import Study
 from ...harness.tuning_report import gain_table, keep, margin_table, race, without
@@ -50,7 +50,7 @@ def run(study: Study) -> None:
         beside(study, found, others)
 
 
-def judged(study: Study, found: Tuned, others: Scenarios) -> None:
+def judged(study: Study, found: TuningResult, others: Scenarios) -> None:
     study.metric(
         "winch.tuned.cost_ratio",
         found.cost_ratio,
@@ -81,10 +81,12 @@ def judged(study: Study, found: Tuned, others: Scenarios) -> None:
 def calm(system: djdyn.System, ready: djdyn.State) -> djdyn.System:
     """Without noise, and with no error in the tension at rest."""
     tension = system.at(0.0, ready).signals["line.head_tension"]
-    return djdyn.put(system, {"order.path.value": tension, "noise.deviation": 0.0})
+    return djdyn.with_parameters(
+        system, {"order.path.value": tension, "noise.deviation": 0.0}
+    )
 
 
-def at_rest(study: Study, found: Tuned, ready: djdyn.State) -> None:
+def at_rest(study: Study, found: TuningResult, ready: djdyn.State) -> None:
     """Margins and poles under a deck that does not move."""
     before, after = (calm(s, ready) for s in (found.objective.system, found.system))
     of = lambda s: controllers.margins(s, ready, "pid.u", 1.5 * PERIOD)
@@ -95,7 +97,7 @@ def at_rest(study: Study, found: Tuned, ready: djdyn.State) -> None:
 
 def growth(study: Study, still: djdyn.System, ready: djdyn.State) -> None:
     poles = np.sort(np.real(controllers.linearise(still, ready).poles()))
-    gains = (float(djdyn.get(still, f"pid.{k}")) for k in ("kp", "ki", "kd"))
+    gains = (float(djdyn.get_parameters(still, f"pid.{k}")) for k in ("kp", "ki", "kd"))
     by_hand = loop.runaway(*gains)
     study.metric(
         "winch.tuned.largest_growth",
@@ -116,10 +118,10 @@ def growth(study: Study, still: djdyn.System, ready: djdyn.State) -> None:
     )
 
 
-def beside(study: Study, found: Tuned, others: Scenarios) -> None:
+def beside(study: Study, found: TuningResult, others: Scenarios) -> None:
     """What other searches found, on seas held out."""
     runs = race(study, "winch", found, BUDGET, ("CMA-ES", "Nelder-Mead"))
-    objective = elsewhere(found.objective, others)
+    objective = with_scenarios(found.objective, others)
     place = lambda x: objective.x0 + objective.scale * jnp.asarray(x)
     cost = {k: float(cost_of(objective, place(x.x))) for k, x in runs.items()}
     for key, name in (("nelder_mead", "Nelder-Mead"), ("cmaes", "CMA-ES")):

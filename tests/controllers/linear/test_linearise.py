@@ -44,14 +44,14 @@ def test_regulators_are_those_of_riccati(linear):
     assert np.allclose(K, np.linalg.solve(R, linear.B.T @ P), rtol=1e-8)
     assert np.all(np.linalg.eigvals(linear.A - linear.B @ K).real < 0)
 
-    held = linear.sampled(0.05)
+    sampled = linear.sampled(0.05)
     matrices = tuple(np.asarray(x) for x in (linear.A, linear.B, linear.C, linear.D))
     A, B, *_ = scipy.signal.cont2discrete(matrices, 0.05)
-    assert np.allclose(held.A, A) and np.allclose(held.B, B)
+    assert np.allclose(sampled.A, A) and np.allclose(sampled.B, B)
     P = scipy.linalg.solve_discrete_are(A, B, Q, R)
-    K = lqr(held, Q, R)
+    K = lqr(sampled, Q, R)
     assert np.allclose(K, np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), rtol=1e-8)
-    assert not held.stable()
+    assert not sampled.stable()
 
 
 def test_the_regulated_wagon_has_margins(linear):

@@ -74,9 +74,9 @@ def test_other_loops_stay_closed():
     s = 1j * w[:, None, None]
     for i in range(2):
         closed = np.diag(np.arange(2) != i)
-        late = np.exp(-0.02 * s)
-        plant = np.linalg.inv(s**2 * M + closed * (KP + KD * s) * late)[:, i, i]
-        L = plant * (KP + KD * 1j * w) * late[:, 0, 0]
+        with_delay = np.exp(-0.02 * s)
+        plant = np.linalg.inv(s**2 * M + closed * (KP + KD * s) * with_delay)[:, i, i]
+        L = plant * (KP + KD * 1j * w) * with_delay[:, 0, 0]
         crossings = np.flatnonzero(np.diff(np.sign(np.abs(L) - 1)))
         lags = np.degrees(np.angle(-L[crossings]))
         assert np.isclose(found.phase[i], lags.min(), atol=0.1)
@@ -118,7 +118,7 @@ def test_moduli_of_several_loops_have_derivatives():
     A = rng.normal(size=(5, 5)) - 4 * np.eye(5)
     B, C, D = (rng.normal(size=s) for s in ((5, 3), (3, 5), (3, 3)))
     given = [jnp.asarray(x) for x in (A, 0.5 * B, 0.5 * C, 0.1 * D)]
-    of_all = jax.jit(lambda some: jnp.append(*moduli(Opened(*some).late(0.02))))
+    of_all = jax.jit(lambda some: jnp.append(*moduli(Opened(*some).with_delay(0.02))))
     assert of_all(given)[-1] < 0  # stable
     ways = [jnp.asarray(rng.normal(size=x.shape)) for x in given]
     for k, way in enumerate(ways):
@@ -135,7 +135,9 @@ def test_batches_of_moduli_come_back_and_are_those_of_each():
     A = rng.normal(size=(16, 12, 12)) - 6 * np.eye(12)
     rest = (0.5 * rng.normal(size=(16, *s)) for s in ((12, 3), (3, 12), (3, 3)))
     given = [jnp.asarray(x) for x in (A, *rest)]
-    both = jax.value_and_grad(lambda some: moduli(Opened(*some).late(0.02))[0].sum())
+    both = jax.value_and_grad(
+        lambda some: moduli(Opened(*some).with_delay(0.02))[0].sum()
+    )
     one, many = jax.jit(both), jax.jit(jax.vmap(both))
     values, slopes = many(given)
     for _ in range(20):

@@ -22,12 +22,12 @@ W = jnp.array([1.3, 5.0, 0.7])
 TERMS = {
     "mean square": c.MeanSquare("x", scale=0.5),
     "root mean square": c.RootMeanSquare("x", scale=0.5),
-    "roughness": c.Roughness("x"),
+    "roughness": c.MeanSquareRate("x"),
     "mean": c.Mean("x"),
     "peak": c.Peak("x"),
     "overshoot": c.Overshoot("x"),
     "settling": c.Settling("x", scale=0.15),
-    "load range": c.LoadRange("x", exponent=4.0),
+    "load range": c.DamageEquivalentLoad("x", exponent=4.0),
 }
 
 
@@ -56,7 +56,7 @@ def test_values_by_hand():
     assert np.isclose(c.MeanSquare("x").measure(T, ramp), 4 / 3, rtol=1e-3)
     root = c.RootMeanSquare("x").measure(T, jnp.stack([ramp[:, 0], T], 1))
     assert np.isclose(root, np.sqrt(8 / 3), rtol=1e-3)
-    assert np.isclose(c.Roughness("x").measure(T, ramp), 1.0)
+    assert np.isclose(c.MeanSquareRate("x").measure(T, ramp), 1.0)
     assert np.isclose(c.Mean("x").measure(T, ramp), 1.0)
     assert np.isclose(c.Peak("x").measure(T, -ramp), 2.0)
     fall = 1.0 - ramp
@@ -77,13 +77,15 @@ def test_cycles_of_the_standard():
     # Points on the way, and those that repeat, count for nothing.
     between = jnp.stack([x[:-1], x[:-1], (x[:-1] + x[1:]) / 2], 1).ravel()
     fine = jnp.append(between, x[-1])
-    whole = lambda x: c.LoadRange("x").measure(jnp.arange(float(len(x))), x[:, None])
+    whole = lambda x: c.DamageEquivalentLoad("x").measure(
+        jnp.arange(float(len(x))), x[:, None]
+    )
     assert np.isclose(whole(fine), whole(x))
 
 
 def test_a_single_swing_is_its_own_range():
     swing = jnp.sin(2 * jnp.pi * jnp.linspace(0, 1, 41))[:, None]
-    halves = c.LoadRange("x", exponent=3.0).measure(T, swing)
+    halves = c.DamageEquivalentLoad("x", exponent=3.0).measure(T, swing)
     wanted = (0.5 * (1 + 2**3 + 1)) ** (1 / 3)
     assert np.isclose(halves, wanted)
-    assert c.LoadRange("x").measure(T, 0 * swing) == 0
+    assert c.DamageEquivalentLoad("x").measure(T, 0 * swing) == 0

@@ -15,7 +15,7 @@ import djdyn
 from controllers import JointPID, MeanSquare, sample, tune
 from controllers.linear.margins import moduli, opened
 from controllers.tuning.result import cost_of, costs_of
-from djdyn import Bounded, FreeParameter, Positive
+from djdyn import FreeParameter, Positive, Sigmoid
 from djdyn.parts import JointActuator, JointSpring
 
 
@@ -53,7 +53,7 @@ def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
     """Least of the integral of q2 + rho u2: kp2 = 1/rho, kd2 = 2 m kp."""
     found = tune(
         slide, 16.0, free=GAINS, cost=COST, scenarios=moved, method=method,
-        saves=801, rest=lambda s: s.initial_state(), loop="pid.u", **HOW,
+        saves=801, operating_point=lambda s: s.initial_state(), loop="pid.u", **HOW,
     )  # fmt: skip
     kp = np.sqrt(1 / RHO)
     assert np.allclose(found.gains["pid.kp"], kp, rtol=2e-3)
@@ -79,14 +79,14 @@ def test_a_limit_is_kept(slide, tmp_path):
     found = tune(
         slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
         scenarios=start, constraints={"force": c.Limit("pid.u", -4.0, 4.0)},
-        rounds=6, saves=151, **HOW,
+        outer_iterations=6, saves=151, **HOW,
     )  # fmt: skip
     assert np.allclose(found.gains["pid.kp"], 4.0, rtol=5e-3)
     assert found.simulations[0] == 8  # two gradients: one of what limits add alone
     assert found.figures()["tuned on"]["force exceeded by"][1] < 5e-3
     found.save(tmp_path / "gains.json")
-    again = djdyn.put(slide, c.load_gains(tmp_path / "gains.json"))
-    assert np.allclose(djdyn.get(again, "pid.kd"), found.gains["pid.kd"])
+    again = djdyn.with_parameters(slide, c.load_gains(tmp_path / "gains.json"))
+    assert np.allclose(djdyn.get_parameters(again, "pid.kd"), found.gains["pid.kd"])
 
 
 def test_penalties_are_what_limits_add(slide):
@@ -111,13 +111,13 @@ def test_many_gains_are_looked_at_at_once(slide, moved):
     found = tune(
         slide, 3.0, free=GAINS, cost=COST, scenarios=moved, max_steps=12, saves=151,
         constraints={"force": c.Limit("pid.u", -1.0, 1.0)}, modulus=0.7, delay=0.02,
-        rest=lambda s: s.initial_state(), loop="pid.u", **HOW,
+        operating_point=lambda s: s.initial_state(), loop="pid.u", **HOW,
     )  # fmt: skip
     objective, rng = found.objective, np.random.default_rng(0)
     xs = objective.x0[None] + 0.3 * rng.standard_normal((6, 2))  # as many as CMA-ES has
     one_by_one = [cost_of(objective, x) for x in xs]
     assert np.allclose(costs_of(objective, xs), one_by_one, rtol=1e-12)
-    runs = c.compare(found, budget=40, progress=False)
+    runs = c.compare_searches(found, budget=40, progress=False)
     assert all(len(run.history) <= 40 for run in runs.values())
     start = float(cost_of(objective, objective.x0))
     assert runs["random search"].history[0, 2] <= start
@@ -129,8 +129,8 @@ def test_gains_that_are_best_at_a_bound_end_there(slide):
     """Errors alone cost something, so stiffness goes as far as it may."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     free = [
-        FreeParameter("pid.kp", djdyn.Between([1.0], [6.0])),
-        FreeParameter("pid.kd", djdyn.Between([1.0], [30.0])),
+        FreeParameter("pid.kp", djdyn.Box([1.0], [6.0])),
+        FreeParameter("pid.kd", djdyn.Box([1.0], [30.0])),
     ]
     cost = {"tracking": MeanSquare("slide.q", scale=0.3)}
     found = tune(slide, 6.0, free=free, cost=cost, scenarios=start, saves=151, **HOW)
@@ -145,8 +145,8 @@ def test_a_margin_is_kept(slide):
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     found = tune(
         slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
-        scenarios=start, rest=lambda s: s.initial_state(), loop="pid.u", delay=0.02,
-        modulus=0.7, rounds=6, saves=151, **HOW,
+        scenarios=start, operating_point=lambda s: s.initial_state(), loop="pid.u",
+        delay=0.02, modulus=0.7, outer_iterations=6, saves=151, **HOW,
     )  # fmt: skip
     assert found.margins is not None
     assert np.allclose(found.margins[1].modulus, 0.7, atol=5e-3)
@@ -163,18 +163,20 @@ def test_margins_of_a_motion_have_derivatives_by_gains(slide):
         system, 2.0, free=GAINS, cost=COST, scenarios=some, max_steps=1, saves=51,
         **given, **HOW,
     )  # fmt: skip
-    assert found.margins is not None and found.growth is not None
-    excess = lambda x: found.objective.judge(x).excess
+    assert found.margins is not None and found.spectral_abscissa is not None
+    excess = lambda x: found.objective.evaluate(x).excess
     of = jax.jit(lambda x: jnp.concatenate([e[0] for e in excess(x).values()]))
     at = found.objective.passed(found.x, 0.4)
     y = jax.tree.map(lambda x: x[0], at)
     known = c.margins(found.system, y, "pid.u", 0.05, 0.4)
     assert np.allclose(
-        of(found.x), [1 - known.modulus[0] / 0.9, known.growth], rtol=1e-3
+        of(found.x), [1 - known.modulus[0] / 0.9, known.spectral_abscissa], rtol=1e-3
     )
     at_loop = lambda o: o.loop.states
     held = eqx.tree_at(at_loop, found.objective, at, is_leaf=lambda x: x is None)
-    of_held = lambda x: jnp.concatenate([e[0] for e in held.judge(x).excess.values()])
+    of_held = lambda x: jnp.concatenate(
+        [e[0] for e in held.evaluate(x).excess.values()]
+    )
     of_held, x = jax.jit(of_held), found.x
     slopes = [(of_held(x + d) - of_held(x - d)) / 2e-5 for d in 1e-5 * jnp.eye(2)]
     assert np.allclose(jax.jacrev(of)(x), np.transpose(slopes), rtol=1e-4)
@@ -188,23 +190,27 @@ def test_moduli_have_derivatives(slide):
 
     @jax.jit
     def of(gains):
-        far, growth = moduli(opened(put(gains), y, ("pid.u",)).late(0.05))
+        far, growth = moduli(
+            opened(with_parameters(gains), y, ("pid.u",)).with_delay(0.05)
+        )
         return jnp.stack([far[0], growth])
 
-    put = lambda x: djdyn.put(
+    with_parameters = lambda x: djdyn.with_parameters(
         slide, {"pid.kp": x[:1], "pid.kd": x[1:2], "pid.ki": x[2]}
     )
     stable, unstable = jnp.array([30.0, 8.0, 9.0]), jnp.array([30.0, 2.0, 60.0])
-    late = jnp.array([300.0, 80.0, 9.0])  # stable without its delay alone
-    for x in (stable, unstable, late):
-        known = c.margins(put(x), y, "pid.u", 0.05)
-        assert np.allclose(of(x), [known.modulus[0], known.growth], rtol=1e-3)
+    with_delay = jnp.array([300.0, 80.0, 9.0])  # stable without its delay alone
+    for x in (stable, unstable, with_delay):
+        known = c.margins(with_parameters(x), y, "pid.u", 0.05)
+        assert np.allclose(
+            of(x), [known.modulus[0], known.spectral_abscissa], rtol=1e-3
+        )
         slopes = [(of(x + d) - of(x - d)) / 2e-4 for d in 1e-4 * jnp.eye(3)]
         slopes = np.transpose(slopes)
         assert np.allclose(jax.jacrev(of)(x), slopes, rtol=1e-5)
         assert np.allclose(jax.jacfwd(of)(x), slopes, rtol=1e-5)
-    assert 0.2 < of(stable)[0] < 0.9 and of(stable)[1] < 0 < of(late)[1]
-    assert c.margins(put(late), y, "pid.u").growth < 0
+    assert 0.2 < of(stable)[0] < 0.9 and of(stable)[1] < 0 < of(with_delay)[1]
+    assert c.margins(with_parameters(with_delay), y, "pid.u").spectral_abscissa < 0
     loop = lambda s: MASS * s**3 + (2 * s**2 + 30 * s + 60) * np.exp(-0.05 * s)
     growth = scipy.optimize.newton(loop, 0.5 + 4j).real
     assert np.allclose(of(unstable)[1], growth) and growth > 0.1
@@ -214,11 +220,11 @@ def test_moduli_have_derivatives(slide):
 def test_a_limit_that_cannot_be_kept_is_named(slide):
     """A force of 4 N cannot come from gains of at least 5 N/m a metre away."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
-    stiff = djdyn.put(slide, {"pid.kp": jnp.array([6.0])})
+    stiff = djdyn.with_parameters(slide, {"pid.kp": jnp.array([6.0])})
     with pytest.warns(UserWarning, match=r"limit 'force' is not kept.* in 1 of 1"):
         tune(
-            stiff, 2.0, free=[FreeParameter("pid.kp", Bounded(5.0, 9.0))],
-            cost=COST, scenarios=start, rounds=2, max_steps=5, saves=51,
+            stiff, 2.0, free=[FreeParameter("pid.kp", Sigmoid(5.0, 9.0))],
+            cost=COST, scenarios=start, outer_iterations=2, max_steps=5, saves=51,
             constraints={"force": c.Limit("pid.u", -4.0, 4.0)}, **HOW,
         )  # fmt: skip
 
@@ -227,12 +233,14 @@ def test_a_tuning_goes_on_where_it_stopped(slide, moved, tmp_path):
     given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
     whole = tune(slide, 4.0, max_steps=6, **given)
     tune(slide, 4.0, max_steps=3, save=tmp_path / "kept", **given)
-    rest = tune(slide, 4.0, max_steps=6, save=tmp_path / "kept", **given)
-    assert np.allclose(rest.x, whole.x) and len(rest.history) == len(whole.history)
+    operating_point = tune(slide, 4.0, max_steps=6, save=tmp_path / "kept", **given)
+    assert np.allclose(operating_point.x, whole.x) and len(
+        operating_point.history
+    ) == len(whole.history)
     with pytest.raises(ValueError, match="another method"):
         tune(slide, 4.0, method="adam", save=tmp_path / "kept", **given)
     with pytest.raises(ValueError, match="other data or settings"):
-        heavy = djdyn.put(slide, {"slide.mass": 3.0})
+        heavy = djdyn.with_parameters(slide, {"slide.mass": 3.0})
         tune(heavy, 4.0, save=tmp_path / "kept", **given)
 
 
@@ -254,12 +262,17 @@ def test_a_scenario_that_diverges_spoils_no_other(slide, diverged):
         warnings.simplefilter("ignore")
         found = tune(
             slide, 4.0, free=GAINS, cost=COST, scenarios=lanes, diverged=diverged,
-            max_steps=10, saves=101, rest=2.0, loop="pid.u", modulus=0.5, **HOW,
+            max_steps=10, saves=101, operating_point=2.0, loop="pid.u", modulus=0.5,
+            **HOW,
         )  # fmt: skip
     assert found.figures()["tuned on"]["diverged"] == (1.0, 1.0)
     assert np.all(np.isfinite(found.x)) and found.cost_ratio < 1
-    assert found.growth is not None and found.margins is not None and not found.stable
-    assert np.array_equal(np.isinf(found.growth), 2 * [[False, True, False]])
+    assert (
+        found.spectral_abscissa is not None
+        and found.margins is not None
+        and not found.stable
+    )
+    assert np.array_equal(np.isinf(found.spectral_abscissa), 2 * [[False, True, False]])
     assert np.all(found.margins[1].modulus > 0.5)
 
 
@@ -282,7 +295,7 @@ def test_several_starts_run_at_once(slide, moved):
         ("from 0 to 1 s have no state at 1.5 s", {"rest": 1.5}),
         (
             "bounds of 'pid.kp' are kept by method 'bfgs' alone",
-            {"method": "lm", "free": [FreeParameter("pid.kp", djdyn.Between(1, 9))]},
+            {"method": "lm", "free": [FreeParameter("pid.kp", djdyn.Box(1, 9))]},
         ),
         ("unknown signal 'pid.w'", {"cost": {"effort": MeanSquare("pid.w")}}),
         ("method is", {"method": "simplex"}),
@@ -291,7 +304,7 @@ def test_several_starts_run_at_once(slide, moved):
         ("no sum of squares", {"method": "lm", "cost": {"a": c.Peak("pid.u")}}),
         (
             "not inside the domain",
-            {"free": [FreeParameter("pid.kp", Bounded(5.0, 9.0))]},
+            {"free": [FreeParameter("pid.kp", Sigmoid(5.0, 9.0))]},
         ),
     ],
 )

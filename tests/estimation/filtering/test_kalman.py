@@ -106,19 +106,19 @@ def test_filter_of_a_linear_system(method):
     z = np.where(SEEN, Z, 1e9)
     found = kalman_filter(MODEL, TIMES, z, SEEN, **known(X0), method=method)
     x, P, log = by_hand()
-    assert np.allclose(joined(found.now.y), x, atol=1e-10)
-    assert np.allclose(found.now.P, P, atol=1e-12)
+    assert np.allclose(joined(found.filtered.y), x, atol=1e-10)
+    assert np.allclose(found.filtered.P, P, atol=1e-12)
     assert np.isclose(found.log_likelihood, log, atol=1e-8)
     z[~SEEN] = np.nan
     again = kalman_filter(MODEL, TIMES, z, SEEN, **known(X0), method=method)
-    assert np.array_equal(joined(again.now.y), joined(found.now.y))
+    assert np.array_equal(joined(again.filtered.y), joined(found.filtered.y))
 
 
 def test_covariance_settles_where_riccati_says():
     many = DT * np.arange(400)
     found = kalman_filter(MODEL, many, np.zeros((400, 2)), **known(X0))
     settled = solve_discrete_are(F.T, np.eye(2), Q, R)
-    assert np.allclose(found.next.P[-2], settled, rtol=1e-9)
+    assert np.allclose(found.predicted.P[-2], settled, rtol=1e-9)
 
 
 def test_smoother_is_least_squares_over_all():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from djdyn import Between, FreeParameter, Positive
+from djdyn import Box, FreeParameter, Positive
 from estimation import (
     Cauchy,
     Huber,
@@ -14,10 +14,10 @@ from estimation import (
     Problem,
     SoftL1,
     Trial,
-    UnobservableError,
+    UnidentifiableError,
     fit,
-    linear,
-    scatter,
+    linearise_residuals,
+    random_starts,
 )
 
 from ..models import TIMES, TRUE, Decay, Line, decay, decay_from, line, record
@@ -120,7 +120,7 @@ def test_a_loss_may_be_any_number(reference):
 
 def test_many_starts_descend_together(reference):
     trial = Trial(TIMES, record(), decay, sigma=SIGMA)
-    starts = scatter(Decay(1.0, 1.0, 0.3), FREE, 8, decades=2.0)
+    starts = random_starts(Decay(1.0, 1.0, 0.3), FREE, 8, decades=2.0)
     result = fit(Decay(), trial, FREE, starts=starts, hold_out=0.0)
     assert result.all_x.shape == (8, 3) and result.history.shape[1] == 8
     assert np.allclose(found(result), found(reference), rtol=1e-6)
@@ -164,7 +164,7 @@ def test_trials_share_some_unknowns_and_have_others_of_their_own():
 def test_gradients_forward_and_reverse_are_those_of_the_jacobian():
     trial = Trial(TIMES, record(), decay, sigma=SIGMA)
     problem = Problem(Decay(), trial, FREE, {"rate": LogNormal(1.2, 0.1)}, Huber())
-    r, J = linear(problem, problem.x)
+    r, J = linearise_residuals(problem, problem.x)
     d, h = jnp.cos(jnp.arange(1.0, 4.0)), 1e-6
     ends = [problem.cost(problem.x + s * h * d) for s in (1, -1)]
     assert np.isclose((ends[0] - ends[1]) / (2 * h), r @ J @ d, rtol=1e-6)
@@ -176,14 +176,18 @@ def test_gradients_forward_and_reverse_are_those_of_the_jacobian():
 
 def test_what_the_data_cannot_determine_is_named_before_anything_is_fitted():
     trial = Trial(TIMES, 0.7 - 0.2 * TIMES, line, sigma=0.1)
-    with pytest.raises(UnobservableError, match="raising a while lowering offset") as e:
+    with pytest.raises(
+        UnidentifiableError, match="raising a while lowering offset"
+    ) as e:
         fit(Line(), trial, ["a", "b", "offset"])
     assert e.value.check.unobservable == ("a", "offset")
     assert e.value.check.singular.min() < 1e-10
     prior = {"offset": (0.1, 0.01)}
     result = fit(Line(), trial, ["a", "b", "offset"], priors=prior, hold_out=0.0)
     assert np.isclose(result.values["a"], 0.6, atol=1e-6)
-    free = fit(Line(), trial, ["a", "b", "offset"], go_on=True, hold_out=0.0)
+    free = fit(
+        Line(), trial, ["a", "b", "offset"], allow_unidentifiable=True, hold_out=0.0
+    )
     assert np.isclose(free.values["a"] + free.values["offset"], 0.7, atol=1e-6)
     assert "cannot determine a, offset" in str(free)
 
@@ -203,18 +207,18 @@ def test_priors_weigh_as_measurements():
     with pytest.raises(ValueError, match="prior on 'mass'"):
         fit(Decay(), trial, FREE, priors={"mass": (1.0, 1.0)})
     with pytest.raises(ValueError, match="'rate': estimates are Bounded"):
-        fit(Decay(), trial, [FreeParameter("rate", Between(0.1, 9.0))])
+        fit(Decay(), trial, [FreeParameter("rate", Box(0.1, 9.0))])
 
 
 def test_an_error_on_data_not_fitted_comes_with_the_result():
     trial = Trial(TIMES, record(), decay, sigma=SIGMA)
     result = fit(Decay(), trial, FREE, hold_out=0.25)
     assert result.measured == 61
-    assert result.held_out is not None and 0.6 < result.held_out < 1.6
+    assert result.hold_out_error is not None and 0.6 < result.hold_out_error < 1.6
     other = Trial(TIMES, record(5), decay, sigma=SIGMA, name="other")
     judged = fit(Decay(), trial, FREE, hold_out=other)
     assert judged.measured == 81
-    assert judged.held_out is not None and 0.7 < judged.held_out < 1.4
+    assert judged.hold_out_error is not None and 0.7 < judged.hold_out_error < 1.4
     assert "not fitted" in str(judged)
 
 

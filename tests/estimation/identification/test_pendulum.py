@@ -8,7 +8,7 @@ import pytest
 import djdyn
 from djdyn import FreeParameter, Positive
 from djdyn.parts import JointFriction
-from estimation import Trial, fit, linear
+from estimation import Trial, fit, linearise_residuals
 
 
 TIMES = np.linspace(0.0, 3.0, 61)
@@ -46,16 +46,16 @@ def trial(system: djdyn.System, q: float, name: str, seed: int) -> Trial:
 def test_starts_are_estimated_with_the_machine():
     true = swing()
     trials = [trial(true, 0.9, "far", 0), trial(true, 0.4, "near", 1)]
-    found = fit(djdyn.put(true, {"bearing.viscous": 0.2}), trials, FREE)
+    found = fit(djdyn.with_parameters(true, {"bearing.viscous": 0.2}), trials, FREE)
     assert found.converged and 0.7 < found.chi2 < 1.3
     truth = {"bearing.viscous": 0.05, "tip.X_BF.p[2]": -1.0, "far/start.q": 0.9,
              "near/start.q": 0.4, "far/start.v": 0.0}  # fmt: skip
     for path, value in truth.items():
         away = np.abs(np.ravel(found.values[path])[0] - value)
         assert away < 4 * np.ravel(found.deviations[path])[0]
-    assert found.held_out is not None and 0.6 < found.held_out < 1.5
+    assert found.hold_out_error is not None and 0.6 < found.hold_out_error < 1.5
     assert np.isclose(found.starts[0].q[0], found.values["far/start.q"][0])
     d, h = jnp.cos(jnp.arange(1.0, len(found.x) + 1)), 1e-5
-    ends = [linear(found.problem, found.x + s * h * d)[0] for s in (1, -1)]
+    ends = [linearise_residuals(found.problem, found.x + s * h * d)[0] for s in (1, -1)]
     slopes = (ends[0] - ends[1]) / (2 * h)
     assert np.allclose(slopes, found.J @ d, rtol=1e-5, atol=1e-3)

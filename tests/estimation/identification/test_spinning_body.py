@@ -9,7 +9,7 @@ from scipy.stats import chi2
 import djdyn
 from djdyn.multibody.joints import Free
 from djdyn.multibody.mechanism import Body, Mechanism
-from djdyn.system.manifold import difference, shifted
+from djdyn.system.manifold import difference, retract
 from estimation import (
     MarkerSet,
     StateModel,
@@ -43,9 +43,9 @@ def simulated(key):
     def turn(y, row):
         t, w = row
         z = MODEL.output(t, y)
-        return shifted(SYSTEM, MODEL.step(t, y, jnp.asarray(1 / 50)), w), (y, z)
+        return retract(SYSTEM, MODEL.step(t, y, jnp.asarray(1 / 50)), w), (y, z)
 
-    first = shifted(SYSTEM, MEAN, start)
+    first = retract(SYSTEM, MEAN, start)
     _, (y, z) = jax.lax.scan(turn, first, (TIMES, w))
     noise = 5e-3 * jax.random.normal(keys[2], z.shape)
     seen = jax.random.uniform(keys[3], (30, 4)) < 0.8
@@ -73,7 +73,12 @@ def test_errors_are_as_large_as_the_filter_says(courses, method):
     def judge(truth, z, seen):
         found = kalman_filter(MODEL, TIMES, z, seen, y0=MEAN, P0=P0, method=method)
         back = smooth(MODEL, found)
-        return nees(truth, found.now), nees(truth, back), found.nis, jnp.sum(seen, -1)
+        return (
+            nees(truth, found.filtered),
+            nees(truth, back),
+            found.nis,
+            jnp.sum(seen, -1),
+        )
 
     filtered, smoothed, nis, seen = quick_jit(jax.vmap(judge))(*courses)
     low, high = (chi2.ppf(p, 12 * LANES) / LANES for p in (1e-4, 1 - 1e-4))
@@ -93,7 +98,7 @@ def test_a_horizon_follows_a_tumbling_body(courses):
     filtered = quick_jit(lambda z: kalman_filter(MODEL, TIMES, z, seen, **known))(z)
     found = quick_jit(follow)(z)
     error = lambda y: jax.vmap(lambda a, b: difference(SYSTEM, a, b))(truth, y)[5:]
-    rms = [np.sqrt(np.mean(error(y) ** 2, 0)) for y in (found.y, filtered.now.y)]
+    rms = [np.sqrt(np.mean(error(y) ** 2, 0)) for y in (found.y, filtered.filtered.y)]
     assert np.all(found.ok) and np.all(rms[0] < 1.3 * rms[1])
     assert np.all(rms[0][:3] < 5e-3 / 0.1) and np.all(rms[0][3:6] < 5e-3)
 
@@ -106,6 +111,6 @@ def test_derivatives_of_a_filter_at_rest_unturned():
 
     def loss(theta):
         found = kalman_filter(MODEL, TIMES[:2], theta, y0=y0, P0=P0)
-        return found.now.y.q[-1] @ jnp.arange(7.0) + found.log_likelihood
+        return found.filtered.y.q[-1] @ jnp.arange(7.0) + found.log_likelihood
 
     assert_gradient(loss, z, h=1e-5, rtol=1e-6, modes_rtol=1e-9, jit=quick_jit)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimation import Trial
-from estimation.identification.trial import noise
+from estimation.identification.trial import measurement_noise
 
 from ..models import TIMES, decay, record
 
@@ -60,5 +60,8 @@ def test_gaps_are_what_is_not_a_number_unless_said_otherwise():
 
 
 def test_noise_is_estimated_from_roughness():
-    found = [noise(record(k)[:, None], np.ones((81, 1), bool))[0] for k in range(40)]
+    found = [
+        measurement_noise(record(k)[:, None], np.ones((81, 1), bool))[0]
+        for k in range(40)
+    ]
     assert np.isclose(np.median(found), 0.02, rtol=0.1)

@@ -11,14 +11,14 @@ from djdyn.typing import si
 from estimation import (
     Problem,
     Trial,
-    bands,
-    compare,
+    compare_fits,
     cross_validate,
     design,
     fit,
+    parametric_bootstrap,
     posterior,
+    prediction_bands,
     profile,
-    refit,
     residuals,
 )
 
@@ -54,10 +54,14 @@ def test_the_profile_of_a_linear_model_is_a_parabola(straight):
 def test_refits_are_fits_of_other_data(straight, decayed):
     """Of a line in one step, as linear least squares; of a decay, as `fit` does."""
     noise = np.random.default_rng(3).standard_normal((4, len(TIMES)))
-    x, _ = refit(straight.problem, straight.x, straight.J, jnp.asarray(noise), 1)
+    x, _ = parametric_bootstrap(
+        straight.problem, straight.x, straight.J, jnp.asarray(noise), 1
+    )
     known = straight.x[None] + np.linalg.lstsq(A, 0.1 * noise.T)[0].T
     assert np.allclose(x, known, atol=1e-12)
-    x, last = refit(decayed.problem, decayed.x, decayed.J, jnp.asarray(noise[:1]), 12)
+    x, last = parametric_bootstrap(
+        decayed.problem, decayed.x, decayed.J, jnp.asarray(noise[:1]), 12
+    )
     other = Trial(TIMES, record() + SIGMA * noise[0], decay, sigma=SIGMA)
     again = fit(Decay(), other, FREE, hold_out=0.0, tolerance=1e-9)
     assert np.allclose(
@@ -77,7 +81,7 @@ def test_a_profile_is_a_fit_of_all_others(decayed):
 
 
 def test_bands_are_those_of_linear_regression(straight):
-    values, sd = bands(straight)["trial"]
+    values, sd = prediction_bands(straight)["trial"]
     C = 0.01 * np.linalg.inv(A.T @ A)
     assert np.allclose(sd[:, 0], np.sqrt(np.einsum("ni,ij,nj->n", A, C, A)), rtol=1e-9)
     assert np.allclose(values[:, 0], A @ [straight.values["a"], straight.values["b"]])
@@ -131,11 +135,11 @@ def test_noise_is_white_as_often_as_it_says():
 def test_information_criteria_prefer_the_model_that_made_the_data(decayed):
     trial = Trial(TIMES, record(), decay, sigma=SIGMA)
     short = fit(Decay(), trial, FREE[:2], hold_out=0.0)
-    table = compare({"no floor": short, "floor": decayed})
+    table = compare_fits({"no floor": short, "floor": decayed})
     assert next(iter(table)) == "floor"
     assert table["floor"]["aic"] == 2 * decayed.cost + 6
     with pytest.raises(ValueError, match="same data"):
-        compare({"all": decayed, "some": fit(Decay(), trial, FREE)})
+        compare_fits({"all": decayed, "some": fit(Decay(), trial, FREE)})
 
 
 def test_trials_are_predicted_from_each_other():

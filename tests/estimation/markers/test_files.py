@@ -103,21 +103,27 @@ def trc(change) -> str:
     return "\n".join(change(lines)) + "\n"
 
 
-def put(line: int, old: str, new: str):
+def with_parameters(line: int, old: str, new: str):
     return lambda x: [*x[: line - 1], x[line - 1].replace(old, new), *x[line:]]
 
 
 @pytest.mark.parametrize(
     "change, said",
     [
-        (put(8, "431.50", "431.5O"), "line 8: '431.5O' is not a number"),
-        (put(9, "110.50\t", ""), "line 9: 10 cells where 11 are expected"),
-        (put(9, "\t0.020", "\t0.020\t1\t2\t3"), "line 9: 14 cells where 11"),
+        (with_parameters(8, "431.50", "431.5O"), "line 8: '431.5O' is not a number"),
+        (with_parameters(9, "110.50\t", ""), "line 9: 10 cells where 11 are expected"),
+        (
+            with_parameters(9, "\t0.020", "\t0.020\t1\t2\t3"),
+            "line 9: 14 cells where 11",
+        ),
         (lambda x: x[:-1], "3 frames, but line 3 says 4"),
-        (put(3, "\t3\t", "\t2\t"), "line 4: 3 labels, but line 3 says 2"),
-        (put(3, "mm", "furlong"), "line 3: unknown unit 'furlong'"),
-        (put(3, "100.00", "400.00"), "line 3 says 400 Hz, but times are 0.01 s apart"),
-        (put(1, "Path", ""), "line 1: a TRC file begins"),
+        (with_parameters(3, "\t3\t", "\t2\t"), "line 4: 3 labels, but line 3 says 2"),
+        (with_parameters(3, "mm", "furlong"), "line 3: unknown unit 'furlong'"),
+        (
+            with_parameters(3, "100.00", "400.00"),
+            "line 3 says 400 Hz, but times are 0.01 s apart",
+        ),
+        (with_parameters(1, "Path", ""), "line 1: a TRC file begins"),
         (lambda x: x[:3], "line 3: the file ends in its header"),
         (lambda x: x[:6], "no samples"),
     ],

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn.multibody.kinematics import look
-from estimation import MarkerData, MarkerSet, lag, noise, static_mean
+from djdyn.multibody.kinematics import forward_kinematics
+from estimation import MarkerData, MarkerSet, estimate_noise, lag, static_mean
 from tests.gradients import assert_gradient
 from tests.machines import double_pendulum
 
@@ -126,7 +126,7 @@ def test_rounded_times_have_a_rate():
 
 def test_a_record_tells_its_noise_and_its_places():
     data = swinging(4000)
-    assert np.allclose(noise(data), 1e-4, rtol=0.1)
+    assert np.allclose(estimate_noise(data), 1e-4, rtol=0.1)
     rest = np.random.default_rng(1).normal(scale=1e-4, size=(500, 4, 3))
     rest += np.array(list(ROD.values()))
     rest[10, 2] += 0.05
@@ -187,4 +187,6 @@ def test_marker_sets_know_their_rigid_bodies():
     with pytest.raises(ValueError, match="labels of their own"):
         MarkerSet(("a", "a"), ("rod", "rod"), np.zeros((2, 3)))
     with pytest.raises(ValueError, match="unknown frame 'rod'"):
-        jax.eval_shape(lambda q: markers.at(look(double_pendulum(), q)), jnp.zeros(2))
+        jax.eval_shape(
+            lambda q: markers.at(forward_kinematics(double_pendulum(), q)), jnp.zeros(2)
+        )

@@ -84,7 +84,7 @@ def test_two_cosines_are_found_again():
 def test_the_crane_stands_where_its_table_puts_it():
     """Joint 2 at (-2, 0, 0), the elbow at (-1, 0, 0), the tip at the origin."""
     mechanism, q = crane(PALFINGER)
-    world = eqx.filter_jit(djdyn.look)(mechanism, q)
+    world = eqx.filter_jit(djdyn.forward_kinematics)(mechanism, q)
     assert jnp.allclose(world.pose("link1.end").p, jnp.array([-2.0, 0, 0]), atol=1e-12)
     assert jnp.allclose(world.pose("link2.end").p, jnp.array([-1.0, 0, 0]), atol=1e-12)
     X = world.pose("link7")
@@ -92,7 +92,7 @@ def test_the_crane_stands_where_its_table_puts_it():
 
 
 @eqx.filter_jit
-def look(mechanism: djdyn.Mechanism, q):
+def forward_kinematics(mechanism: djdyn.Mechanism, q):
     """Mass matrix, weight at the joints, place of the tip."""
     weight = djdyn.bias_force(mechanism, q, jnp.zeros_like(q))
     tip = djdyn.frame_pose(mechanism, q, "link7.end").p
@@ -106,8 +106,8 @@ def test_a_locked_crane_moves_like_the_whole_one_held_still():
     assert [body.name for body in locked.bodies] == ["link2"]
     q2 = jnp.array([-0.4])
     q = q.at[1].set(q2[0])
-    whole = look(mechanism, q)
-    one = look(locked, q2)
+    whole = forward_kinematics(mechanism, q)
+    one = forward_kinematics(locked, q2)
     assert jnp.allclose(one[0], whole[0][1, 1], rtol=1e-12)
     assert jnp.allclose(one[0], boom_stops.boom()[1], rtol=1e-12)
     assert jnp.allclose(one[1], whole[1][1], rtol=1e-12)
@@ -120,6 +120,8 @@ def test_a_target_on_this_side_of_the_stop_is_refused(tmp_path):
 
 
 def test_parameters_of_the_crane_go_by_path():
-    system = djdyn.put(boom_crane.build(), {"link2.mass": 800.0, "pid.kp[1]": 5.0})
-    assert djdyn.get(system, "link2.mass") == 800.0
-    assert djdyn.get(system, "stop.stiffness") == 1e7
+    system = djdyn.with_parameters(
+        boom_crane.build(), {"link2.mass": 800.0, "pid.kp[1]": 5.0}
+    )
+    assert djdyn.get_parameters(system, "link2.mass") == 800.0
+    assert djdyn.get_parameters(system, "stop.stiffness") == 1e7

@@ -31,7 +31,7 @@ def test_the_gradient_of_a_toss_by_default_is_right():
     _, true = toss.slopes(system, lanes, at(1e-11))
     h = 1e-4
     up, down = (
-        toss.slopes(djdyn.put(system, {"push": s * h}), lanes, at(1e-11))[0]
+        toss.slopes(djdyn.with_parameters(system, {"push": s * h}), lanes, at(1e-11))[0]
         for s in (1, -1)
     )
     assert np.allclose(found, true, rtol=1e-2)

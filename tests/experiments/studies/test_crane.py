@@ -20,7 +20,7 @@ def loads():
 
     @jax.jit
     def evaluate(q, u, u_dot):
-        world = djdyn.look(crane.mechanism(), q, u)
+        world = djdyn.forward_kinematics(crane.mechanism(), q, u)
         rho = dynamics.constraint_force(world, u_dot, "king", jnp.eye(6))
         return rho, dynamics.reactions(world, u_dot)[2], dynamics.inverse(world, u_dot)
 
@@ -69,7 +69,7 @@ def test_joint_wrenches_and_mass_matrix():
     @jax.jit
     def evaluate(q, u, tau, gravity):
         mechanism = crane.mechanism(gravity=gravity)
-        world = djdyn.look(mechanism, q, u)
+        world = djdyn.forward_kinematics(mechanism, q, u)
         both = [
             dynamics.forward(world, tau, None, m) for m in ("projection", "recursion")
         ]
@@ -106,7 +106,7 @@ def test_auxiliary_speeds_equal_newton_euler():
         q = jax.random.uniform(a, (6,), minval=-0.6, maxval=0.6)
         u = jax.random.uniform(b, (6,), minval=-1.0, maxval=1.0)
         tau = jax.random.uniform(c, (6,), minval=-2e4, maxval=2e4)
-        world = djdyn.look(crane.mechanism(), q, u)
+        world = djdyn.forward_kinematics(crane.mechanism(), q, u)
         u_dot = dynamics.forward(world, tau)
         recursive = dynamics.reactions(world, u_dot)
         out = []
@@ -160,7 +160,7 @@ def test_derivatives_of_accelerations_and_loads():
     torque = number("tau4_Nm", "tau5_Nm", "tau6_Nm")
 
     def both(masses, q, u, torque, g):
-        world = djdyn.look(crane.mechanism(masses, g), q, u)
+        world = djdyn.forward_kinematics(crane.mechanism(masses, g), q, u)
         tau = jnp.concatenate([-crane.STIFFNESS * q[:3] ** 3, torque])
         u_dot = dynamics.forward(world, tau)
         bearing = jnp.asarray(crane.BEARING)

@@ -25,8 +25,8 @@ def test_the_payload_hangs_under_the_end_of_the_boom():
     y = system.initial_state()
     tip = eqx.filter_jit(lambda s, y: s.at(0.0, y).world.pose("tip").p)(system, y)
     assert jnp.allclose(tip, jnp.zeros(3), atol=1e-9)
-    changed = djdyn.put(system, {"felt.share": 1.0, "payload.mass": 7.0})
-    assert djdyn.get(changed, "payload.mass") == 7.0
+    changed = djdyn.with_parameters(system, {"felt.share": 1.0, "payload.mass": 7.0})
+    assert djdyn.get_parameters(changed, "payload.mass") == 7.0
 
 
 @pytest.mark.slow

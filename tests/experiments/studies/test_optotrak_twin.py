@@ -65,7 +65,7 @@ def test_slopes_of_markers_are_those_of_differences():
             "rod.p_BC[2]": 5e-3 + 0.01 * s,
         }
         start = djdyn.State(y0.q + 0.3 * s, y0.v, y0.parts)
-        return predict(djdyn.put(truth, values), times, start, "forward")
+        return predict(djdyn.with_parameters(truth, values), times, start, "forward")
 
     _, slope = jax.jvp(seen, (jnp.zeros(()),), (jnp.ones(()),))
     h = jnp.asarray(2e-6)

@@ -31,13 +31,18 @@ def test_a_load_at_the_tip_is_felt_as_one():
     lanes = titan4_conditions.conditions(titan4_conditions.corners())
     arm, q = titan.mechanism(printed=False), jnp.array([0.3, 0.5, -0.7, 0.4, -0.2, 0.9])
     values = {k: x[-1] for k, x in lanes.items() if k.startswith("link6")}
-    laden, load = djdyn.put(arm, values), lanes["link6.mass"][-1] - arm.bodies[-1].mass
+    with_added_inertia, load = (
+        djdyn.with_parameters(arm, values),
+        lanes["link6.mass"][-1] - arm.bodies[-1].mass,
+    )
     J = djdyn.frame_jacobian(arm, q, "tool")[3:]
-    felt = djdyn.mass_matrix(laden, q) - djdyn.mass_matrix(arm, q)
+    felt = djdyn.mass_matrix(with_added_inertia, q) - djdyn.mass_matrix(arm, q)
     assert jnp.allclose(felt, load * J.T @ J, atol=1e-9)
     zero = jnp.zeros(6)
     torque = lambda arm: djdyn.inverse_dynamics(arm, q, zero, zero)
-    assert jnp.allclose(torque(laden) - torque(arm), load * 9.81 * J[2], atol=1e-9)
+    assert jnp.allclose(
+        torque(with_added_inertia) - torque(arm), load * 9.81 * J[2], atol=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -59,13 +64,14 @@ def test_the_tuning_begins_softer_than_the_source_and_damped():
     """Each joint's frequency lies between those with the others locked and free."""
     source = titan4_conditions.machine()
     kp, kd = (
-        djdyn.get(titan4_tune.begun(source), f"control.{k}") for k in ("kp", "kd")
+        djdyn.get_parameters(titan4_tune.begun(source), f"control.{k}")
+        for k in ("kp", "kd")
     )
     B = djdyn.mass_matrix(source.mechanism, jnp.zeros(6))
     locked, free = jnp.diagonal(B), 1 / jnp.diagonal(jnp.linalg.inv(B))
     low, high = jnp.sqrt(kp / locked), jnp.sqrt(kp / free)
     assert jnp.allclose(low * high, titan4_tune.STIFF**2)
-    assert jnp.all(kp < djdyn.get(source, "control.kp"))
+    assert jnp.all(kp < djdyn.get_parameters(source, "control.kp"))
     assert jnp.all(kd / 2 / jnp.sqrt(kp * locked) < titan4_tune.DAMPED + 1e-9)
     assert jnp.all(kd / 2 / jnp.sqrt(kp * free) > titan4_tune.DAMPED - 1e-9)
 
@@ -81,7 +87,7 @@ def test_sensors_add_their_noise_and_nothing_else():
     def areas(system: djdyn.System) -> jax.Array:
         return system.at(t, system.initial_state(v=v)).signals["control.u"]
 
-    known, silent = areas(bare), areas(djdyn.put(built, quiet))
+    known, silent = areas(bare), areas(djdyn.with_parameters(built, quiet))
     assert jnp.allclose(silent, known, rtol=1e-12)
     assert jnp.all(jnp.abs(areas(built) - known) > 1e-12)
 

@@ -33,10 +33,10 @@ def test_seas_differ_and_have_the_energy_of_their_heights():
 
 def test_what_is_tuned_goes_by_path():
     system = winch_seas.rig()
-    known = [float(djdyn.get(system, f.path)) for f in winch_seas.FREE]
+    known = [float(djdyn.get_parameters(system, f.path)) for f in winch_seas.FREE]
     assert np.allclose(known, [*winch_seas.START.values()])
     with pytest.raises(ValueError, match="no parameter"):
-        djdyn.get(winch.build("velocity", order=1.0), "pid.kp")
+        djdyn.get_parameters(winch.build("velocity", order=1.0), "pid.kp")
 
 
 def test_each_sea_has_a_slam_and_noise_of_its_own():
