@@ -54,11 +54,9 @@ from .multibody.spatial import (
 from .parts.base import (
     AbstractPart as AbstractPart,
     AbstractSignalPart as AbstractSignalPart,
-    BodyLoads as BodyLoads,
-    JointLoad as JointLoad,
-    Load as Load,
     Response as Response,
 )
+from .parts.loads import BodyLoads as BodyLoads, JointLoad as JointLoad, Load as Load
 from .simulation.cosimulation import (
     CoSimulation as CoSimulation,
     CoSimulationState as CoSimulationState,
@@ -67,6 +65,7 @@ from .simulation.gradient_check import (
     check_gradient as check_gradient,
     gradient as gradient,
 )
+from .simulation.options import SimulationOptions as SimulationOptions
 from .simulation.rollout import rollout as rollout
 from .simulation.simulate import (
     SimulationError as SimulationError,
@@ -81,16 +80,19 @@ from .system.equilibrium import (
     EquilibriumError as EquilibriumError,
     equilibrium as equilibrium,
 )
+from .system.instant import Instant as Instant, State as State
 from .system.parameters import (
-    Box as Box,
-    Direction as Direction,
     FreeParameter as FreeParameter,
-    PhysicalInertia as PhysicalInertia,
-    Positive as Positive,
-    PositiveDefinite as PositiveDefinite,
-    Sigmoid as Sigmoid,
     get_parameters as get_parameters,
     parameters as parameters,
     with_parameters as with_parameters,
 )
-from .system.system import Instant as Instant, State as State, System as System
+from .system.system import System as System
+from .system.transforms import (
+    Box as Box,
+    Direction as Direction,
+    PhysicalInertia as PhysicalInertia,
+    Positive as Positive,
+    PositiveDefinite as PositiveDefinite,
+    Sigmoid as Sigmoid,
+)

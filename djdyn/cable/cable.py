@@ -10,7 +10,7 @@ $$\dot r_i = v_i + \dot s_i\,r'_i,\qquad
 
 Hamilton's equations of $T = \tfrac12\sum_i |\dot r_i - \dot s_i r'_i|^2_{M_i}$ and the
 potential $V(r, L)$. So line enters at the drums and nowhere else, momentum moves along
-the line with it, and the books of energy and momentum close.
+the line with it, and the balances of energy and momentum close.
 """
 
 from typing import Any
@@ -24,12 +24,13 @@ from jaxtyping import Array, Float
 from .._smooth import norm
 from ..marine.water import Fluid
 from ..multibody.kinematics import World
-from ..parts.base import AbstractLinePart, Chain, Inertia, Load, Response, Signals
-from ..system.system import Instant
+from ..parts.base import InstantView, Response, Signals
+from ..parts.loads import Inertia, Load
 from ..typing import Scalar, Vec3, known, optional, si
 from .attached import PointForce, PointMass
-from .chain import springs
+from .chain import spring_chain
 from .ends import AbstractEnd, ClampedEnd, FreeEnd
+from .implicit_chain import AbstractLinePart, Chain
 from .properties import CableProperties
 from .snapshot import CableSnapshot
 from .spline import Mesh, graded
@@ -166,11 +167,11 @@ class Cable(AbstractLinePart):
     def length_out(self, state: dict[str, Array]) -> Scalar:
         return self.length + jnp.sum(state["paid"]) if self.pays else self.length
 
-    def look(
+    def snapshot(
         self, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
     ) -> "CableSnapshot":
         """The line at an instant, with winches at `rates`."""
-        line = _forward_kinematics(self, t, state, world, rates)
+        line = _snapshot(self, t, state, world, rates)
         return eqx.tree_at(lambda x: (x.cable, x.world), line, (self, world))
 
     def rates(self, signals: Signals) -> Float[Array, "2"]:
@@ -202,7 +203,7 @@ class Cable(AbstractLinePart):
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Response:
-        line = self.look(t, state, world, self.rates(signals))
+        line = self.snapshot(t, state, world, self.rates(signals))
         loads, inertias = [], []
         for node, place in line.held():
             if place.body is not None:
@@ -228,7 +229,7 @@ class Cable(AbstractLinePart):
         return Response(rate, tuple(loads), outputs, tuple(inertias))
 
     def energy(self, state: dict, world: World) -> Scalar:
-        line = self.look(world.t, state, world, jnp.zeros(2))
+        line = self.snapshot(world.t, state, world, jnp.zeros(2))
         through = jnp.einsum("nij,nj->ni", line.mass, line.w)
         return jnp.sum(line.w * through) / 2 + line.potential(
             line.r, line.length, line.offset
@@ -237,7 +238,7 @@ class Cable(AbstractLinePart):
     def power_loss(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
-        line = self.look(t, state, world, self.rates(signals))
+        line = self.snapshot(t, state, world, self.rates(signals))
         slip = line.w - line.current
         return line.damping_loss - jnp.sum(line.drag * slip)
 
@@ -245,7 +246,7 @@ class Cable(AbstractLinePart):
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
         """Of winches, driven ends, forces from outside and the current."""
-        line = self.look(t, state, world, self.rates(signals))
+        line = self.snapshot(t, state, world, self.rates(signals))
         power = line.winch_power() if self.pays else jnp.zeros(())
         power += jnp.sum(line.pushes * line.motion.points)
         power += jnp.sum(line.drag * line.current)
@@ -258,12 +259,12 @@ class Cable(AbstractLinePart):
         self, t: Scalar, state: dict, world: World, signals: Signals, h: Scalar
     ) -> Chain:
         """Its elements as springs, for implicit steps."""
-        line = self.look(t, state, world, self.rates(signals))
-        return springs(line, self.ends, h)
+        line = self.snapshot(t, state, world, self.rates(signals))
+        return spring_chain(line, self.ends, h)
 
     # Queries ------------------------------------------------------------------------
 
-    def at(self, now: Instant, name: str, s: Any) -> dict[str, Array]:
+    def at(self, now: InstantView, name: str, s: Any) -> dict[str, Array]:
         """What the line is and does at arclength `s` from its tail, without stretch.
 
         Position, velocity and acceleration of the material, unit tangent, tension,
@@ -274,20 +275,20 @@ class Cable(AbstractLinePart):
         - `now`: as `System.at` gives it, or in `Trajectory.map`.
         - `name`: of this part in the system.
         """
-        line = self.look(
+        line = self.snapshot(
             now.world.t, now.y.parts[name], now.world, self.rates(now.signals)
         )
         return line.at(jnp.asarray(s, float), self._end_accelerations(now))
 
-    def _end_accelerations(self, now: Instant) -> list[Vec3]:
+    def _end_accelerations(self, now: InstantView) -> list[Vec3]:
         """With the accelerations of the bodies."""
         moved = eqx.tree_at(lambda w: w.A_bias_WB, now.world, now.A_WB)
         places = [end.place(now.world.t, moved) for end in self.ends]
         return [jnp.zeros(3) if p is None else p.a for p in places]
 
-    def end_loads(self, now: Instant, name: str) -> Float[Array, "2 6"]:
+    def end_loads(self, now: InstantView, name: str) -> Float[Array, "2 6"]:
         """Wrenches of the line on what holds its tail and head, at these points."""
-        line = self.look(
+        line = self.snapshot(
             now.world.t, now.y.parts[name], now.world, self.rates(now.signals)
         )
         found = [jnp.zeros(6), jnp.zeros(6)]
@@ -299,7 +300,7 @@ class Cable(AbstractLinePart):
 
 
 @eqx.filter_jit  # traced once for loads, energy and powers
-def _forward_kinematics(
+def _snapshot(
     cable: Cable, t: Scalar, state: dict, world: World, rates: Float[Array, "2"]
 ) -> CableSnapshot:
     return CableSnapshot.of(cable, t, state, world, rates)

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 
 from .._smooth import norm
 from ..multibody.kinematics import World
-from ..parts.base import Chain
 from ..typing import Scalar, Vec3
 from .ends import AbstractEnd
+from .implicit_chain import Chain
 from .snapshot import CableSnapshot
 
 
@@ -17,7 +17,7 @@ from .snapshot import CableSnapshot
 STIFFER, BENDING = 1.5, 12.0
 
 
-def springs(
+def spring_chain(
     line: CableSnapshot, ends: tuple[AbstractEnd, AbstractEnd], h: Scalar
 ) -> Chain:
     """Elements as springs and dampers along and across their chords.

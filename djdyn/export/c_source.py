@@ -16,11 +16,12 @@ from jaxtyping import Array
 
 from ..kernels.c.source import CFunction, c_array, c_function, c_number, c_type
 from ..multibody import joints
-from ..simulation.simulate import check_inputs, check_state
+from ..simulation.checks import check_inputs, check_state
 from ..simulation.solvers.fixed_step import METHODS, Clock, one_step
 from ..simulation.vector_field import Field, Inputs
 from ..system.parameters import parameters
-from ..system.system import State, System
+from ..system.state import State
+from ..system.system import System
 from ..typing import Number, Scalar
 
 

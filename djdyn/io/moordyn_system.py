@@ -16,7 +16,8 @@ from ..multibody.spatial import pose_rpy, quat_from_rotation, translation
 from ..multibody.time_functions import Constant
 from ..parts.base import AbstractPart
 from ..system.equilibrium import equilibrium
-from ..system.system import State, System
+from ..system.state import State
+from ..system.system import System
 from .moordyn import Deck, DeckBody, DeckPoint, LineType, read_moordyn
 
 

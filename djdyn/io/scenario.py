@@ -23,7 +23,8 @@ from ..multibody.mechanism import Body, Frame, Mechanism
 from ..multibody.spatial import Pose, pose_rpy, quat_to_rotation
 from ..simulation.simulate import simulate
 from ..simulation.solvers.registry import SOLVERS
-from ..system.system import State, System
+from ..system.state import State
+from ..system.system import System
 from ..typing import converter_of
 from .dh import from_dh
 from .mjcf import from_mjcf, from_urdf
@@ -51,6 +52,7 @@ PARTS: tuple[type, ...] = (
     parts.ExternalWrench,
     parts.FrameActuator,
     parts.FrameSensor,
+    parts.Winch,
     fluid.Buoyancy,
     fluid.Drag,
     cable.Cable,

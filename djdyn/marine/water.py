@@ -17,7 +17,8 @@ from jaxtyping import Array, Float
 
 from .._smooth import norm, ramp, step, step_area
 from ..multibody.kinematics import World
-from ..parts.base import AbstractPart, AbstractPassivePart, Load, Response, Signals
+from ..parts.base import AbstractPart, AbstractPassivePart, Response, Signals
+from ..parts.loads import Load
 from ..typing import Scalar, Vec3, check_values, known, optional, si
 
 

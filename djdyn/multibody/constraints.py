@@ -11,23 +11,57 @@ $A + B$, so that one alone has $x = -b/d$. Newton's method solves this small sys
 its steps are differentiated.
 """
 
+import abc
 from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._smooth import eased_ramp, magnitude
-from ..parts.base import AbstractConstraint
 from ..typing import Scalar
-from . import dynamics
-from .dynamics import Wrenches
+from . import mass_matrix
 from .kinematics import World
+from .mass_matrix import Wrenches
 
 
 STEPS = 8  # of Newton's method, where one is not enough
 SOFTNESS = 1e-9  # relative; shares a load between more constraints than can be told
+
+
+@runtime_checkable
+class BodyLoad(Protocol):
+    """Wrenches on the bodies, about their origins."""
+
+    def wrenches(self, world: World, /) -> Wrenches: ...
+
+
+class AbstractConstraint(eqx.Module):
+    r"""A force of unknown size $\lambda$, and an equation for it.
+
+    Its equation is affine in accelerations, wrenches and $\lambda$. One-sided, it holds
+    only where $\lambda > 0$; elsewhere the residual is positive. `slack` is the size
+    below which the one passes into the other. Friction is a load per unit of
+    $|\lambda|$.
+    """
+
+    load: eqx.AbstractVar[BodyLoad]  # per unit of size
+    drag: eqx.AbstractVar[BodyLoad | None]  # per unit of its magnitude
+    one_sided: eqx.AbstractVar[bool]
+    slack: eqx.AbstractVar[Scalar]
+
+    @abc.abstractmethod
+    def residual(
+        self,
+        world: World,
+        v_dot: Float[Array, " nv"],
+        F_WB: Float[Array, "bodies 6"],
+        size: Scalar,
+    ) -> Scalar:
+        """Zero where the constraint is met; rises with `size`."""
 
 
 def constrained(
@@ -45,8 +79,8 @@ def constrained(
     loads = [c.load.wrenches(world) for c in every]
     loads += [zero if c.drag is None else c.drag.wrenches(world) for c in every]
     F = jnp.stack(loads)
-    forces = [dynamics.project_wrenches(world, f) for f in loads]
-    V = jnp.stack([dynamics.solve_mass_matrix(world, force) for force in forces])
+    forces = [mass_matrix.project_wrenches(world, f) for f in loads]
+    V = jnp.stack([mass_matrix.solve_mass_matrix(world, force) for force in forces])
 
     def residuals(z: Float[Array, " n"]) -> Float[Array, " k"]:
         """Of sizes and magnitudes, one after the other."""

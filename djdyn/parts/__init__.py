@@ -14,3 +14,4 @@ from .joint import (
 from .point_contact import PointContactFriction as PointContactFriction
 from .sensors import FrameSensor as FrameSensor
 from .springs import SpringDamper as SpringDamper
+from .winch import Winch as Winch, WinchState as WinchState

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 from ..multibody.kinematics import World
 from ..multibody.time_functions import Constant
 from ..typing import Scalar, Vec6
-from .base import AbstractDrive, JointLoad, Load, Response, Signals
+from .base import AbstractDrive, Response, Signals
+from .loads import JointLoad, Load
 
 
 def as_time_function(x: Any) -> Any:

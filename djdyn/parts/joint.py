@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 from .._smooth import eased_square, sign, step
 from ..multibody.kinematics import World
 from ..typing import Scalar, known, si
-from .base import AbstractDrive, AbstractPassivePart, JointLoad, Response, Signals
+from .base import AbstractDrive, AbstractPassivePart, Response, Signals
+from .loads import JointLoad
 from .springs import check_exponent
 
 

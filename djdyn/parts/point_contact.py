@@ -7,12 +7,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._smooth import magnitude, norm
-from ..multibody import dynamics
+from ..multibody import reactions
+from ..multibody.constraints import AbstractConstraint
 from ..multibody.kinematics import World
 from ..multibody.point_contact_joints import AbstractPointContact
 from ..multibody.spatial import shift_twist
 from ..typing import Scalar, Vec3, optional, si
-from .base import AbstractConstraint, AbstractPassivePart, Load, Response, Signals
+from .base import AbstractPassivePart, Response, Signals
+from .loads import Load
 
 
 class JointPress(AbstractConstraint):
@@ -33,7 +35,7 @@ class JointPress(AbstractConstraint):
         size: Scalar,
     ) -> Scalar:
         push = jnp.concatenate([jnp.zeros_like(self.normal_B), -self.normal_B])[None]
-        carried = dynamics.constraint_force(world, v_dot, self.joint, push, F_WB)
+        carried = reactions.constraint_force(world, v_dot, self.joint, push, F_WB)
         return size - carried[0]
 
 

@@ -9,7 +9,8 @@ from .._smooth import norm
 from ..multibody.kinematics import World
 from ..multibody.mechanism import WORLD
 from ..typing import Scalar, Vec3, optional, si
-from .base import AbstractPassivePart, Inertia, Load, Response, Signals
+from .base import AbstractPassivePart, Response, Signals
+from .loads import Inertia, Load
 
 
 def check_exponent(exponent: int) -> None:

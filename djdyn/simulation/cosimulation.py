@@ -11,11 +11,14 @@ from jaxtyping import Array, Bool
 
 from ..multibody.joints import Prescribed
 from ..multibody.time_functions import GuidedMotion
-from ..system.system import Instant, State, System
+from ..system.instant import Instant
+from ..system.state import State
+from ..system.system import System
 from ..typing import Number, Numbers, Scalar, known
-from .simulate import advance, as_float, check_state, integrator_for
+from .checks import check_state
+from .options import SimulationOptions
 from .solvers import fixed_step as steps
-from .solvers.registry import Integrator
+from .solvers.registry import Integrator, advance
 from .vector_field import Field
 
 
@@ -62,8 +65,9 @@ class CoSimulation(eqx.Module):
 
     **Arguments:**
 
-    - `dt`: the macro step; the solver's own steps inside are `step` long, or adaptive.
-      Fixed steps differentiate in both modes; adaptive ones as `adjoint` says.
+    - `dt`: the macro step, s.
+    - `options`: how the steps inside are solved: of fixed length `options.dt`, which
+      differentiate in both modes, or adaptive, which do as `options.adjoint` says.
     """
 
     system: System
@@ -79,12 +83,7 @@ class CoSimulation(eqx.Module):
         *,
         dt: Number,
         hold: bool = False,
-        solver: str = "tsit5",
-        step: Number | None = None,
-        rtol: Numbers = 1e-8,
-        atol: Numbers = 1e-8,
-        adjoint: str = "reverse",
-        max_steps: int = 1024,
+        options: SimulationOptions | None = None,
     ):
         if not dt > 0:
             raise ValueError(f"the macro step dt must be positive, got {dt}")
@@ -94,9 +93,11 @@ class CoSimulation(eqx.Module):
             float(dt),
             hold,
         )
-        self.integrator = integrator_for(
-            solver, as_float(step), rtol, atol, max_steps, adjoint, None
-        )
+        options = SimulationOptions() if options is None else options
+        for name in ("control_period", "jumps", "ledger"):
+            if getattr(options, name) not in (None, False):
+                raise ValueError(f"a co-simulation has no use for the option {name}")
+        self.integrator = options.integrator
         eqx.filter_eval_shape(lambda port: port._read(port.start()), self)
 
     def start(
@@ -209,7 +210,7 @@ def _advance(
 ) -> tuple[Array, Array]:
     """The state `span` later: by a plain loop if steps are fixed, else by diffrax."""
     if how.dt is None or how.solver not in steps.METHODS:
-        end, done, _ = advance(field, flat, t, t + span, span, how, None)
+        end, done, _ = advance(how, field, flat, t, t + span, span, None)
         return end, done
     clock = steps.Clock(0.0, span, how.dt)
     h = jnp.asarray(clock.dt, flat.dtype)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import equinox as eqx
 import jax
@@ -13,19 +13,19 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
 from ..system.parameters import check_lanes, with_parameters
-from ..system.system import State, System
+from ..system.state import State
+from ..system.system import System
 from ..typing import Number, Numbers, known
-from .simulate import (
-    as_float,
-    check_inputs,
-    delayed,
-    integrator_for,
+from .checks import check_inputs
+from .options import (
+    OptionKeywords,
+    SimulationOptions,
+    resolve_options,
     save_times,
-    solve,
 )
+from .simulate import solve
 from .solvers import fixed_step as steps
-from .solvers.registry import Integrator
-from .trajectory import Trajectory
+from .trajectory import Run, Trajectory, assemble
 from .vector_field import Field, Inputs
 
 
@@ -37,20 +37,12 @@ def rollout(
     parameters: Mapping[str, Numbers] | None = None,
     t0: Number = 0.0,
     saveat: Numbers | None = None,
-    solver: str = "tsit5",
-    dt: Number | None = None,
-    rtol: Numbers = 1e-8,
-    atol: Numbers = 1e-8,
-    control_period: Number | None = None,
-    control_delay: bool = False,
     inputs: Inputs | None = None,
-    jumps: Numbers | None = None,
-    ledger: bool = False,
-    adjoint: str = "reverse",
-    max_steps: int | None = None,
+    options: SimulationOptions | None = None,
     backend: str | None = None,
     checkpoints: str = "all",
     mesh: Mesh | None = None,
+    **changes: Unpack[OptionKeywords],
 ) -> Trajectory:
     """Many simulations at once: `simulate` over a leading batch axis.
 
@@ -65,21 +57,19 @@ def rollout(
       or `"sqrt"`, one in the square root of their number, for less memory.
     - `mesh`: devices to spread the batch over, along the mesh's first axis.
 
-    The others are those of `simulate`. A lane that diverges is reported by a warning
+    The others, `options` and its fields as keywords among them, are those of
+    `simulate`. A lane that diverges is reported by a warning
     and in `trajectory.ok`; the other lanes are not touched by it.
     """
-    integrator = integrator_for(
-        solver, dt, rtol, atol, max_steps, adjoint, control_period
-    )
+    chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_inputs(system, inputs)
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
     check_lanes(system, lanes)
     axes, batch = _batch(system, y0, lanes)
-    times = save_times(t0, t1, saveat, control_period, control_delay)
-    span, period = (float(t0), float(t1)), as_float(control_period)
-    given = dict(inputs or {})
-    how = _marching(integrator, times, span, period, backend, checkpoints)
+    times = save_times(chosen, t0, t1, saveat)
+    span, given = (float(t0), float(t1)), dict(inputs or {})
+    how = _marching(chosen, times, span, backend, checkpoints)
     if how is not None and how["compiled"]:
         how["patterns"] = _patterns(system, lanes, given)
     if mesh is not None and batch % mesh.devices.shape[0]:
@@ -93,13 +83,9 @@ def rollout(
         axes,
         jnp.asarray(times, float),
         span,
-        integrator,
-        period,
-        control_delay,
+        chosen,
         given,
-        None if jumps is None else jnp.asarray(jumps, float),
         None if how is None else _Static(how),
-        ledger,
         mesh,
     )
     if _here(trajectory.ok) and not np.all(trajectory.ok):
@@ -167,10 +153,9 @@ class _Static:
 
 
 def _marching(
-    integrator: Integrator,
+    options: SimulationOptions,
     times: Any,
     span: tuple[float, float],
-    period: float | None,
     backend: str | None,
     checkpoints: str,
 ) -> dict[str, Any] | None:
@@ -179,10 +164,10 @@ def _marching(
         raise ValueError(f"backend is kernel or xla, not {backend!r}")
     if checkpoints not in ("all", "sqrt"):
         raise ValueError(f"checkpoints is all or sqrt, not {checkpoints!r}")
-    dt, why, counts = integrator.dt, "", None
-    if dt is None or integrator.solver not in steps.METHODS:
+    dt, why, counts = options.dt, "", None
+    if dt is None or options.solver not in steps.METHODS:
         why = f"kernels take fixed steps (dt) of {', '.join(steps.METHODS)}"
-    elif period is None:
+    elif options.control_period is None:
         if known(times):
             counts = steps.Clock(*span, dt).counts(np.asarray(times))
         if counts is None:
@@ -200,12 +185,12 @@ def _patterns(system: System, lanes: dict, inputs: dict) -> tuple[bytes | None, 
         return steps.patterns(Field(system, inputs, {}, _nothing, False))
     found = []
 
-    def forward_kinematics(values: dict[str, Array]) -> int:
+    def look_up(values: dict[str, Array]) -> int:
         field = Field(with_parameters(system, values), inputs, {}, _nothing, False)
         found.append(steps.patterns(field))
         return 0
 
-    jax.eval_shape(forward_kinematics, {k: x[0] for k, x in lanes.items()})
+    jax.eval_shape(look_up, {k: x[0] for k, x in lanes.items()})
     return found[0]
 
 
@@ -218,48 +203,35 @@ def _march(
     y0: State,
     times: Array,
     span: tuple[float, float],
-    integrator: Integrator,
-    period: float | None,
-    control_delay: bool,
+    options: SimulationOptions,
     inputs: dict[str, Any],
     how: dict[str, Any],
-    ledger: bool,
 ) -> Trajectory:
-    """One lane by fixed steps."""
-    flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if ledger else 0)))
-    field = Field(system, inputs, {}, unravel, ledger)
-    options = {k: x for k, x in how.items() if k != "counts"}
+    """Return one lane by fixed steps."""
+    flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if options.ledger else 0)))
+    field = Field(system, inputs, {}, unravel, options.ledger)
+    compiled = {k: x for k, x in how.items() if k != "counts"}
     sampled: dict = {}
-    dt = integrator.dt
+    dt, period = options.dt, options.control_period
     assert dt is not None
     if period is None:
         clock = steps.Clock(*span, dt)
         counts, total = how["counts"], clock.steps
         flats = steps.integrate_fixed(
-            field, flat0, integrator.solver, clock, counts, **options
+            field, flat0, options.solver, clock, counts, **compiled
         )
     else:
         clock = steps.Clock(*span, period)
         total = clock.steps * steps.Clock(0.0, period, dt).steps
         flats, sampled = steps.march_sampled(
-            field, flat0, integrator.solver, clock, dt, control_delay, **options
+            field, flat0, options.solver, clock, dt, options.control_delay, **compiled
         )
     finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
     last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
     flats = jnp.where(finite[:, None], flats, jnp.inf)
-    ys, works = jax.vmap(unravel)(flats)
-    return Trajectory(
-        system,
-        times,
-        ys,
-        ok=finite[-1],
-        steps=jnp.asarray(total),
-        stopped=(times[last], unravel(flats[last])[0]),
-        sampled=sampled,
-        applied=delayed(sampled) if control_delay else sampled,
-        inputs=inputs,
-        work=works if ledger else None,
-    )
+    end = (finite[-1], times[last], flats[last])
+    run = Run(flats, jnp.asarray(total), *end, sampled)
+    return assemble(system, times, run, inputs, unravel, options)
 
 
 @eqx.filter_jit
@@ -270,33 +242,17 @@ def _solve_batch(
     axes: PyTree,
     times: Array,
     span: tuple[float, float],
-    integrator: Integrator,
-    period: float | None,
-    control_delay: bool,
+    options: SimulationOptions,
     inputs: dict[str, Any],
-    jumps: Array | None,
     how: _Static | None,
-    ledger: bool,
     mesh: Mesh | None,
 ) -> Trajectory:
     def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
         here = with_parameters(system, values)
         if how is None:
-            rest = (
-                span,
-                integrator,
-                period,
-                control_delay,
-                inputs,
-                jumps,
-                ledger,
-                False,
-            )
-            trajectory = solve(here, y0, times, *rest)
+            trajectory = solve(here, y0, times, span, options, inputs)
         else:
-            rest = (times, span, integrator, period, control_delay, inputs)
-            rest += (how.items, ledger)
-            trajectory = _march(here, y0, *rest)
+            trajectory = _march(here, y0, times, span, options, inputs, how.items)
         bare = lambda x: (x.system, x.t, x.inputs)
         return eqx.tree_at(bare, trajectory, (None, None, None))
 

@@ -1,9 +1,9 @@
 """What a simulation gives: states at times, and everything that follows from them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,9 +14,13 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..multibody.spatial import Pose
 from ..parts.base import AbstractPlacedPart
+from ..system.instant import Instant
 from ..system.parameters import with_parameters
-from ..system.system import Instant, State, System
+from ..system.signals import input_values
+from ..system.state import State
+from ..system.system import System
 from ..typing import Scalar
+from .options import SimulationOptions
 
 
 class Trajectory(eqx.Module):
@@ -216,11 +220,6 @@ def load_dataset(path: str | Path) -> xr.Dataset:
         return xr.Dataset(data, coords={"time": time})
 
 
-def input_values(inputs: Mapping[str, Any], t: Scalar) -> dict[str, Any]:
-    """Inputs at a time: functions are called, the rest are constants."""
-    return {k: x(t) if callable(x) else jnp.asarray(x) for k, x in inputs.items()}
-
-
 class _Query(eqx.Module):
     """A question by name: equal ones are compiled once, which lambdas are not."""
 
@@ -278,3 +277,44 @@ def energy_balance(system: System, trajectory: Trajectory) -> Float[Array, "*bat
     energy = eqx.tree_at(lambda x: x.system, trajectory, system).energy()
     came, lost = jnp.moveaxis(trajectory.work, -1, 0)
     return energy - energy[..., :1] - (came - lost)
+
+
+def delayed(sampled: dict[str, dict[str, Array]]) -> dict[str, dict[str, Array]]:
+    """What acts if all that is sent acts a sample later."""
+    return jax.tree.map(lambda x: jnp.concatenate([x[:1], x[:-1]]), sampled)
+
+
+class Run(NamedTuple):
+    """What a solver gives on flat states: those saved, and how the run ended."""
+
+    flats: Float[Array, "n k"]
+    steps: Int[Array, ""]
+    ok: Bool[Array, ""]
+    t_end: Scalar
+    last: Float[Array, " k"]
+    sampled: dict[str, dict[str, Array]]
+
+
+def assemble(
+    system: System,
+    times: Float[Array, " n"],
+    run: Run,
+    inputs: dict[str, Any],
+    unravel: Callable[[Array], PyTree],
+    options: SimulationOptions,
+) -> Trajectory:
+    """Return the trajectory of a run."""
+    ys, works = jax.vmap(unravel)(run.flats)
+    sampled = run.sampled
+    return Trajectory(
+        system,
+        times,
+        ys,
+        ok=run.ok & jnp.all(jnp.isfinite(run.flats)),
+        steps=run.steps,
+        stopped=(run.t_end, unravel(run.last)[0]),
+        sampled=sampled,
+        applied=delayed(sampled) if options.control_delay else sampled,
+        inputs=inputs,
+        work=works if options.ledger else None,
+    )

@@ -4,21 +4,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
-from scipy.sparse.csgraph import connected_components
 
-from ..kernels.frontend.jaxpr import eliminate_dead_code
-from ..kernels.frontend.trace import depends
-from ..kernels.primitive import lift_constants
+from ..cable.implicit_chain import AbstractLinePart, ChainSolver
 from ..parts.base import AbstractSignalPart
-from ..system.system import State, System
+from ..system.signals import input_values
+from ..system.state import State
+from ..system.system import System
 from ..typing import Numbers, Scalar
-from .trajectory import input_values
+from .solvers.sampled_control import needed, sampled_step
 
 
 Inputs = Mapping[str, Numbers | Callable[[Scalar], Array]]
@@ -58,6 +54,33 @@ class Field(eqx.Module):
         """The same with these outputs of controllers."""
         return Field(self.system, self.inputs, sampled, self.unravel, self.ledger)
 
+    def implicit_solver(
+        self, t: Scalar, flat: Array, h: Scalar
+    ) -> Callable[[Array, float], Array]:
+        """Return the solver of $I - hA$ that `ros2` needs; lines are what is stiff."""
+        parts = self.system.parts
+        lines = {k: p for k, p in parts.items() if isinstance(p, AbstractLinePart)}
+        if not lines:
+            raise ValueError("ros2 knows what is stiff in cables, and there is none")
+        y, _ = self.unravel(flat)
+        now = self.system.at(t, y, self.input_values(t), self.sampled)
+        chains = {}
+        for name, line in lines.items():
+            chain = line.chain(t, y.parts[name], now.world, now.signals, h)
+            chains[name] = ChainSolver(now.world, now.with_added_inertia, chain, h)
+
+        def solve(b: Array, clock: float) -> Array:
+            rates, work = self.unravel(b)
+            v, states = rates.v, dict(rates.parts)
+            for name, chain in chains.items():
+                own = rates.parts[name]
+                states[name], more = chain.solve(rates.q, rates.v, own, clock)
+                v = v + more
+            q = rates.q + h * self.system.mechanism.q_dot(y.q, v)
+            return ravel_pytree((State(q, v, states), work))[0]
+
+        return solve
+
     @property
     def controllers(self) -> list[str]:
         parts = self.system.parts.items()
@@ -84,56 +107,3 @@ class Field(eqx.Module):
         stepped = sampled_step(needed(rates, own), own, period)
         states = {**y.parts, **shape_own(stepped)}
         return ravel_pytree((State(y.q, y.v, states), work))[0], sampled
-
-
-def needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
-    """The same function without what its result does not depend on.
-
-    Outputs of controllers are much dearer than their rates, and their derivatives more
-    so; a compiler would drop them only after they were traced.
-    """
-    only = jaxpr_as_fun(eliminate_dead_code(jax.make_jaxpr(fn)(x)))
-    return lambda x: only(x)[0]
-
-
-SQUARINGS, TERMS = 24, 13
-
-
-def sampled_step(rates: Callable[[Array], Array], s: Array, period: float) -> Array:
-    r"""States of controllers one period on, their inputs held.
-
-    $s + \int_0^T e^{A\tau}d\tau\,\dot s$ with $A = \partial\dot s/\partial s$: exact
-    for linear controllers, and stable for filters faster than the samples. States that
-    have nothing to do with each other, such as those of different joints, are separate.
-    """
-    if not s.size:
-        return s
-    rate, A = rates(s), jax.jacfwd(rates)(s)
-    for block in _apart(jax.make_jaxpr(rates)(s), s.size):
-        X = jnp.concatenate([A[block][:, block], rate[block, None]], 1)
-        s = s.at[block].add(_grown(X * (period / 2**SQUARINGS)))
-    return s
-
-
-def _grown(X: Float[Array, "n m"]) -> Float[Array, " n"]:
-    """The last column of $e^X - 1$, doubled `SQUARINGS` times.
-
-    By Taylor's series and doublings that keep small steps exact.
-    """
-    X = jnp.pad(X, ((0, 1), (0, 0)))
-    total = term = X
-    for k in range(2, TERMS + 1):
-        term = term @ X / k
-        total = total + term
-    for _ in range(SQUARINGS):
-        total = 2 * total + total @ total
-    return total[:-1, -1]
-
-
-def _apart(rates: ClosedJaxpr, n: int) -> list[np.ndarray]:
-    """Sets of states whose rates depend on none of another set; all, if unknown."""
-    tied = depends(lift_constants(rates)[0])
-    if tied is None:
-        return [np.arange(n)]
-    count, label = connected_components(tied, directed=False)
-    return [np.flatnonzero(label == k) for k in range(count)]

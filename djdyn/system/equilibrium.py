@@ -17,10 +17,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike
 
-from ..multibody import dynamics
+from ..multibody import dynamics, mass_matrix
 from ..parts.base import AbstractPlacedPart
 from ..typing import known
-from .system import State, System
+from .state import State
+from .system import System
 
 
 MAX_STEPS = 400
@@ -98,7 +99,7 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         now = system.at(t, placed(y, q, z), inputs)
         still = jnp.zeros(mechanism.nv)
         forces = now.tau - dynamics.inverse(now.with_added_inertia, still, now.F_WB)
-        masses = jnp.diagonal(dynamics.projected_inertia(now.with_added_inertia))
+        masses = jnp.diagonal(mass_matrix.projected_inertia(now.with_added_inertia))
         rates = {k: now.responses[k].rate["v"] for k in lines}
         return ravel_pytree(((forces / masses)[speeds], rates))[0]
 

@@ -17,7 +17,8 @@ from jaxtyping import Array, Float
 from ..multibody.joints import AbstractJoint, Free, Spherical
 from ..multibody.spatial import quat_exp, quat_log, quat_multiply
 from ..typing import Numbers, Quat, Vec3
-from .system import State, System
+from .state import State
+from .system import System
 
 
 Tangent = Float[Array, " k"]

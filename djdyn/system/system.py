@@ -6,180 +6,18 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, ArrayLike, PyTree
 
 from ..multibody import dynamics
 from ..multibody.constraints import constrained
-from ..multibody.joints import Prescribed
-from ..multibody.kinematics import World, forward_kinematics
+from ..multibody.kinematics import forward_kinematics
 from ..multibody.mechanism import Mechanism
-from ..multibody.spatial import shift_twist
-from ..parts.base import AbstractPart, AbstractPlacedPart, JointLoad, Response
-from ..typing import Numbers, Scalar, Vec6
-
-
-class State(eqx.Module):
-    """What is integrated: coordinates, speeds, and the states of the parts."""
-
-    q: Float[Array, "*batch nq"]
-    v: Float[Array, "*_ nv"]
-    parts: dict[str, PyTree]
-
-
-class SignalError(ValueError):
-    """A signal that nobody sends, or that waits for itself."""
-
-
-class _Board:
-    """Signals, found on demand: a part is evaluated when its output is first read.
-
-    So evaluation follows the connections, whatever the order of the parts. A part's
-    state can be read without evaluating it, which is how a loop is broken by a lag.
-    """
-
-    def __init__(self, system: "System", world: World, y: State, inputs, sampled):
-        self.system, self.world, self.y = system, world, y
-        self.inputs, self.sampled = inputs, sampled
-        self.responses: dict[str, Response] = {}
-        self.waiting: list[str] = []
-
-    def respond(self, name: str) -> Response:
-        if name in self.sampled:
-            still = jax.tree.map(jnp.zeros_like, self.y.parts[name])
-            return Response(still, outputs=self.sampled[name])
-        if name in self.waiting:
-            loop = " -> ".join([*self.waiting[self.waiting.index(name) :], name])
-            raise SignalError(f"signals form a cycle: {loop}")
-        if name not in self.responses:
-            part, state = self.system.parts[name], self.y.parts[name]
-            self.waiting.append(name)
-            try:
-                response = part(self.world.t, state, self.world, self)
-            except SignalError:
-                raise
-            except ValueError as error:
-                raise ValueError(f"part {name!r}: {error}") from error
-            self.waiting.pop()
-            self.responses[name] = response
-        return self.responses[name]
-
-    def __getitem__(self, signal: str) -> Array:
-        owner, _, what = signal.partition(".")
-        if signal in self.inputs:
-            return self.inputs[signal]
-        if owner in self.world.mechanism.joint_names and what in ("q", "v"):
-            value = self.world.joint(owner)["qv".index(what)]
-            return value[0] if value.shape == (1,) else value
-        if owner in self.system.parts:
-            state = self.y.parts[owner]
-            fields = state if isinstance(state, dict) else vars(state)
-            if what in fields:
-                return fields[what]
-            outputs = self.respond(owner).outputs
-            if what in outputs:
-                return outputs[what]
-            offers = [f"{owner}.{k}" for k in (*fields, *outputs)]
-        else:
-            offers = [*self.inputs, *(f"{p}.…" for p in self.system.parts)]
-            offers += [f"{j}.q" for j in self.world.mechanism.joint_names]
-        reader = f"part {self.waiting[-1]!r} reads" if self.waiting else "there is no"
-        known = f"; there are {', '.join(offers)}" if offers else ""
-        raise SignalError(f"{reader} unknown signal {signal!r}{known}")
-
-    def everything(self) -> dict[str, Array]:
-        """All signals; evaluates all parts."""
-        found = dict(self.inputs)
-        for joint in self.world.mechanism.joint_names:
-            if self.world.joint(joint)[1].size:
-                found[f"{joint}.q"], found[f"{joint}.v"] = (
-                    self[f"{joint}.q"],
-                    self[f"{joint}.v"],
-                )
-        for name, state in self.y.parts.items():
-            fields = state if isinstance(state, dict) else vars(state)
-            for key, value in {**self.respond(name).outputs, **fields}.items():
-                found[f"{name}.{key}"] = value
-        return found
-
-
-class Instant(eqx.Module):
-    """Everything that happens in a system at one time."""
-
-    system: "System"
-    y: State
-    world: World
-    responses: dict[str, Response]
-    signals: dict[str, Array]
-    tau: Float[Array, " nv"]
-    F_WB: Float[Array, "bodies 6"]
-    v_dot: Float[Array, " nv"]
-    added_inertia_W: Float[Array, "bodies 6 6"] | None = None
-    held_W: Float[Array, "bodies 6"] | None = None  # of F_WB, what constraints exert
-
-    @property
-    def with_added_inertia(self) -> World:
-        """The world with the inertias that parts hang on its bodies."""
-        return _with_added_inertia(self.world, self.added_inertia_W)
-
-    @property
-    def A_WB(self) -> Float[Array, "bodies 6"]:
-        """Accelerations of all bodies at their origins, in world axes."""
-        return dynamics.accelerations(self.world, self.v_dot)
-
-    def energy(self) -> Scalar:
-        """Kinetic, potential, and what the parts store."""
-        total = dynamics.kinetic_energy(self.world)
-        total += dynamics.potential_energy(self.world)
-        for name, part in self.system.parts.items():
-            total += part.energy(self.y.parts[name], self.world)
-        return total
-
-    def reaction(self, joint: str) -> Vec6:
-        """Wrench that the joint transmits to its body, at its origin, in its axes."""
-        row = self.world.mechanism.joint_index(joint)
-        return dynamics.reactions(self.with_added_inertia, self.v_dot, self.F_WB)[row]
-
-    def constraint_force(
-        self, joint: str, directions: Float[Array, "k 6"]
-    ) -> Float[Array, " k"]:
-        """The joint's loads along chosen directions, by auxiliary speeds."""
-        return dynamics.constraint_force(
-            self.with_added_inertia, self.v_dot, joint, directions, self.F_WB
-        )
-
-    def constraint_loss(self) -> Scalar:
-        """What constraints take from the bodies they hold: friction, and landing."""
-        if self.held_W is None:
-            return jnp.zeros((), self.world.v.dtype)
-        return -jnp.sum(self.held_W * self.world.V_WB)
-
-    def boundary_power(self) -> Scalar:
-        """What the drives of the prescribed joints put in."""
-        world, mechanism = self.world, self.world.mechanism
-        power = jnp.zeros((), world.v.dtype)
-        driven = [
-            i
-            for i, body in enumerate(mechanism.bodies, start=1)
-            if isinstance(body.joint, Prescribed)
-        ]
-        if driven:
-            wrenches = dynamics.reactions(
-                self.with_added_inertia, self.v_dot, self.F_WB
-            )
-            for b in driven:
-                p = mechanism.parents[b]
-                step = world.X_WB.p[b] - world.X_WB.p[p]
-                V = world.V_WB[b] - shift_twist(world.V_WB[p], step)
-                V_B = (V.reshape(2, 3) @ world.X_WB.R[b]).reshape(6)
-                power += wrenches[b] @ V_B
-        return power
-
-
-def _with_added_inertia(world: World, added_inertia_W: Array | None) -> World:
-    if added_inertia_W is None:
-        return world
-    at = lambda w: w.added_inertia_W
-    return eqx.tree_at(at, world, added_inertia_W, is_leaf=lambda x: x is None)
+from ..parts.base import AbstractPart, AbstractPlacedPart, Response
+from ..parts.loads import JointLoad
+from ..typing import Numbers, Scalar
+from .instant import AbstractSystem, Instant, with_added_inertia_of
+from .signals import SignalBoard
+from .state import State
 
 
 def _named(parts: Any) -> dict[str, Any]:
@@ -192,7 +30,7 @@ def _named(parts: Any) -> dict[str, Any]:
     return named
 
 
-class System(eqx.Module):
+class System(AbstractSystem):
     """A mechanism, its named parts, and the named inputs that come from outside.
 
     `parts` is a dictionary or a list of pairs. `inputs` holds default values; a
@@ -294,9 +132,11 @@ class System(eqx.Module):
         t = jnp.asarray(t, y.v.dtype)
         return _respond(self, tuple(names), t, y, dict(inputs or {}))
 
-    def _board(self, t: ArrayLike, y: State, inputs: Any, sampled: Any) -> _Board:
+    def _board(self, t: ArrayLike, y: State, inputs: Any, sampled: Any) -> SignalBoard:
         world = forward_kinematics(self.mechanism, y.q, y.v, t)
-        return _Board(self, world, y, {**self.inputs, **(inputs or {})}, sampled or {})
+        return SignalBoard(
+            self.parts, world, y, {**self.inputs, **(inputs or {})}, sampled or {}
+        )
 
     def derivative(
         self,
@@ -358,7 +198,7 @@ def _at(
         for inertia in response.inertias:
             more = inertia.matrices(world)
             carried = more if carried is None else carried + more
-    with_added_inertia, holding = _with_added_inertia(world, carried), None
+    with_added_inertia, holding = with_added_inertia_of(world, carried), None
     v_dot = dynamics.forward(with_added_inertia, tau, F_WB)
     signals = board.everything()
     if any(response.constraints for response in responses.values()):

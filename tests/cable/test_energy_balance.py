@@ -125,7 +125,7 @@ def test_momentum(system, y):
         for name, part in system.parts.items():
             rates = part.rates({"u": jnp.array(0.7), "w": jnp.array(-0.4)})
             dry = eqx.tree_at(lambda p: p.fluid, part, None)  # added mass has no frame
-            line = dry.look(jnp.array(0.4), y.parts[name], world, rates)
+            line = dry.snapshot(jnp.array(0.4), y.parts[name], world, rates)
             spent = jnp.einsum("nij,nj->i", line.mass_rate, line.v)
             weight = jnp.sum(line.mass[:, 0, 0]) * world.gravity_W
             enters = jnp.zeros(3)

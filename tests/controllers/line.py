@@ -7,7 +7,8 @@ import jax.numpy as jnp
 
 from djdyn._smooth import norm
 from djdyn.multibody.kinematics import World
-from djdyn.parts.base import AbstractPart, Load, Response, Signals
+from djdyn.parts.base import AbstractPart, Response, Signals
+from djdyn.parts.loads import Load
 from djdyn.typing import Scalar, si
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import djdyn
-from controllers import Reference, Winch, WinchPID
+from controllers import Reference, WinchPID
 from djdyn.marine.waves import jonswap
 from djdyn.multibody.time_functions import Harmonic, Heave, Interpolated
-from djdyn.parts import FrameSensor
+from djdyn.parts import FrameSensor, Winch
 
 from ..gradients import assert_gradient
 from .line import Line

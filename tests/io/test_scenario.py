@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import pytest
 
 import djdyn
-from controllers import JointPID, Reference, Winch, WinchPID
+from controllers import JointPID, Reference, WinchPID
 from djdyn.io.scenario import ScenarioError, read_scenario
 from djdyn.marine.water import Drag
+from djdyn.parts import Winch
 
 
 EXAMPLE = Path("experiments/scenarios/double_pendulum.toml")

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from djdyn.multibody import mass_matrix
 from djdyn.multibody import dynamics
 from djdyn.multibody.kinematics import forward_kinematics
 
@@ -46,7 +47,7 @@ def evaluate(mechanism, q, v, tau, v_dot):
         "projection": dynamics.forward(world, tau, method="projection"),
         "recursion": dynamics.forward(world, tau, method="recursion"),
         "inverse": dynamics.inverse(world, v_dot),
-        "mass": dynamics.projected_inertia(world),
+        "mass": mass_matrix.projected_inertia(world),
         "map": speeds_map(mechanism, q, v),
     }
 

@@ -86,7 +86,8 @@ def together(left: CoSimulation, right: CoSimulation, steps: int, q0=0.4):
 
 def ports(halves, dt):
     left, right = halves
-    how = {"dt": dt, "hold": True, "solver": "rk4", "step": dt}
+    options = djdyn.SimulationOptions(solver="rk4", dt=dt)
+    how = {"dt": dt, "hold": True, "options": options}
     return CoSimulation(left, ["bob.pose", "bob.twist"], **how), CoSimulation(
         right, ["anchor.reaction"], **how
     )
@@ -155,8 +156,7 @@ def test_a_guided_deck_equals_the_function_that_guides_it():
         hung(GuidedMotion(start, start)),
         ["deck.reaction", "arm.q", "arm.pose"],
         dt=0.1,
-        solver="rk4",
-        step=0.01,
+        options=djdyn.SimulationOptions(solver="rk4", dt=0.01),
     )
 
     @jax.jit
@@ -203,5 +203,6 @@ def test_what_is_wrong_is_said(halves):
     ):
         port.step(port.start(), {"anchor": np.zeros(6)})
     with pytest.raises(RuntimeError, match=r"the step from t = 0 s was not solved"):
-        tight = CoSimulation(right, dt=0.1, rtol=1e-15, atol=1e-18, max_steps=3)
+        options = djdyn.SimulationOptions(rtol=1e-15, atol=1e-18, max_steps=3)
+        tight = CoSimulation(right, dt=0.1, options=options)
         tight.step(tight.start())

@@ -123,7 +123,7 @@ def test_sampled_controllers_march_too(pendulum, starts, delay):
     one = State(starts.q[2], starts.v[2], y0.parts)
     alone = djdyn.simulate(system, 0.2, one, **how)
     assert jnp.allclose(batch.y.q[2], alone.y.q, rtol=1e-11)
-    for sent in ("held", "acting"):
+    for sent in ("sampled", "applied"):
         u, known = (getattr(x, sent)["pid"]["u"] for x in (batch, alone))
         assert jnp.allclose(u[2], known, rtol=1e-11)
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 import djdyn
 from djdyn.multibody.mechanism import check_inertia
-from djdyn.system.parameters import FreeParameter, Unbounded, pack, unpack
+from djdyn.system.parameters import FreeParameter, pack, unpack
+from djdyn.system.transforms import Unbounded
 from experiments.studies.crane import study as crane
 
 

@@ -17,7 +17,7 @@ from ...typing import Scalar
 from ..vector_field import Field
 from .registry import TABLEAUS
 from .rodas4 import rosenbrock_step
-from .ros2 import ros2
+from .ros2 import ros2_step
 
 
 METHODS = ("semi_implicit", "ros2", "rodas4", *TABLEAUS)
@@ -55,7 +55,7 @@ def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array
     if solver == "semi_implicit":
         return field.correct_coordinates(y, y + h * field(t, y), h)
     if solver == "ros2":
-        return ros2(field, t, y, h)
+        return ros2_step(field, t, y, h)
     if solver == "rodas4":
         return rosenbrock_step(field, t, y, h)[0]
     A, b, c = (jnp.asarray(x, y.dtype) for x in TABLEAUS[solver])

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool
 
 from ...typing import Scalar, check_values, known, si
 from .rodas4 import rosenbrock_step
-from .ros2 import ros2
+from .ros2 import ros2_step
 from .step_times import ExactSaves, TabulatedSteps
 
 
@@ -60,7 +60,7 @@ class Ros2(dfx.AbstractSolver):
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         del terms, solver_state, made_jump
         t = jnp.asarray(t0, y0.dtype)
-        y1 = ros2(args, t, y0, jnp.asarray(t1 - t0, y0.dtype))
+        y1 = ros2_step(args, t, y0, jnp.asarray(t1 - t0, y0.dtype))
         return y1, None, {"y0": y0, "y1": y1}, None, dfx.RESULTS.successful
 
     def func(self, terms, t0, y0, args):
@@ -237,3 +237,37 @@ class Integrator(eqx.Module):
             throw=False,
             progress_meter=dfx.TqdmProgressMeter() if meter else dfx.NoProgressMeter(),
         )
+
+
+@eqx.filter_checkpoint  # less to trace, less to store
+def _rate(t: Any, flat: Array, field: Callable[[Any, Array], Array]) -> Array:
+    return field(t, flat)
+
+
+def solve_between(
+    integrator: Integrator, field: Any, y0: Array, times: Array, span: Any, jumps, meter
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return states at `times`, steps, success, and the last time and state reached."""
+    t0, t1 = span
+    most = integrator.steps(t0, t1)
+    sol = integrator.run(_rate, t0, t1, y0, field, times, most, jumps, meter)
+    (_, (t_end,)), (flats, (last,)) = sol.ts, sol.ys  # pyright: ignore
+    done = integrator.done(sol.result, t_end, t1)
+    return flats, sol.stats["num_steps"], done, t_end, last
+
+
+def advance(
+    integrator: Integrator,
+    field: Any,
+    y0: Array,
+    t0: Any,
+    t1: Any,
+    length: float,
+    jumps,
+) -> tuple[Array, Array, Array]:
+    """Return the state at `t1`, `length` after `t0`, success, and the steps taken."""
+    most = integrator.steps(0.0, length)
+    sol = integrator.run(_rate, t0, t1, y0, field, None, most, jumps, False)
+    ((end,),), ((t_end,),) = sol.ys, sol.ts  # pyright: ignore
+    done = integrator.done(sol.result, t_end, t1) & jnp.all(jnp.isfinite(end))
+    return end, done, sol.stats["num_steps"]

@@ -1,0 +1,52 @@
+"""Checks of what a simulation starts from and is driven by."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..multibody.kinematics import forward_kinematics
+from ..parts.base import ChecksStart
+from ..system.signals import input_values
+from ..system.state import State
+from ..system.system import System
+from ..typing import known
+from .vector_field import Inputs
+
+
+def check_inputs(system: System, inputs: Inputs | None) -> None:
+    """Raises unless every input that is given is one of the system's."""
+    for name, value in (inputs or {}).items():
+        if name not in system.inputs:
+            there = ", ".join(system.inputs) or "none"
+            raise ValueError(f"the system has no input {name!r}; there are {there}")
+        at = lambda v=value: input_values({"x": v}, jnp.zeros(()))["x"]
+        shape, wanted = jax.eval_shape(at).shape, system.inputs[name].shape
+        if shape != wanted:
+            raise ValueError(f"input {name!r} has shape {shape}, expected {wanted}")
+
+
+def check_state(system: System, y: State) -> None:
+    """Raises unless `y` is finite and has the system's shapes."""
+    system.mechanism.check_state(y.q, y.v)
+    like = jax.eval_shape(lambda: system.initial_state())
+    if jax.tree.structure(y) != jax.tree.structure(like):
+        raise ValueError(
+            "the initial state does not fit the system: start from initial_state()"
+        )
+    for (path, x), z in zip(
+        jax.tree_util.tree_leaves_with_path(y), jax.tree.leaves(like), strict=True
+    ):
+        name = jax.tree_util.keystr(path).lstrip(".")
+        if x.shape != z.shape:
+            raise ValueError(f"initial {name} has shape {x.shape}, expected {z.shape}")
+        if known(x) and not np.all(np.isfinite(x)):
+            raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
+    for name, part in system.parts.items():
+        if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
+            part.check_start(
+                y.parts[name], _forward_kinematics(system.mechanism, y.q, y.v)
+            )
+
+
+_forward_kinematics = eqx.filter_jit(forward_kinematics)
