@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from djdyn.hydraulics import Triangle
-from djdyn.multibody import dynamics
+from djdyn.multibody import dynamics, mass_matrix
 from djdyn.multibody.kinematics import World, forward_kinematics
 from djdyn.multibody.mechanism import Mechanism
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
@@ -125,7 +125,7 @@ class Backstepping(AbstractSignalPart):
         q_d, v_d, a_d, j_d = wanted(signals, self.reference, *names)
         bar = lambda name: signals[name].reshape(())
         P_L = 1e5 * jnp.stack([bar(a) - bar(b) for a, b in self.pressures])
-        E, B = self.torque_per_pressure(q), dynamics.projected_inertia(here)
+        E, B = self.torque_per_pressure(q), mass_matrix.projected_inertia(here)
         e0, e1, e2 = state["integral"], q - q_d, v - v_d
         along = lambda *x: self._alpha1(mechanism, t, *x)
         point = (q, v, q_d, v_d, a_d, e0)

@@ -1,4 +1,4 @@
-r"""Systems seen from close by: linear equations, feedback that is best for them.
+r"""Linearisation of a system about a state, and linear-quadratic regulators.
 
 About a state $y_0$, with $x$ a tangent vector there (`djdyn.manifold`: an orientation
 moves by three numbers, not four), and inputs $u$ counted from those given,
@@ -17,8 +17,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from djdyn import State, System
-from djdyn.simulation.trajectory import input_values
 from djdyn.system.manifold import difference, dimension, retract
+from djdyn.system.signals import input_values
 from djdyn.typing import Numbers
 
 
@@ -26,7 +26,7 @@ Matrix = Float[Array, "_ _"]
 
 
 class Linear(eqx.Module):
-    """Linear equations of a system, continuous or, with a `period`, sampled."""
+    """A linear state-space model, continuous or, with a `period` in s, discrete."""
 
     A: Matrix
     B: Matrix
@@ -37,26 +37,27 @@ class Linear(eqx.Module):
     period: float | None = eqx.field(static=True, default=None)
 
     def poles(self) -> Array:
+        """Return the eigenvalues of `A`."""
         return jnp.linalg.eigvals(self.A)
 
     def stable(self) -> bool:
-        """Whether all poles lie in the left half-plane, or within the unit circle."""
+        """Return whether all poles are in the left half-plane or the unit circle."""
         poles = np.asarray(self.poles())
         return bool(
             np.all(np.real(poles) < 0 if self.period is None else abs(poles) < 1)
         )
 
     def discretise(self, period: float) -> "Linear":
-        """With inputs that are held for `period` seconds each."""
+        """Return the discrete model with a zero-order hold of `period` seconds."""
         n, m = self.B.shape
         both = jnp.zeros((n + m, n + m)).at[:n].set(jnp.hstack([self.A, self.B]))
-        sampled = jax.scipy.linalg.expm(both * period)[:n]
+        discrete = jax.scipy.linalg.expm(both * period)[:n]
         named = self.inputs, self.outputs
-        return Linear(sampled[:, :n], sampled[:, n:], self.C, self.D, *named, period)
+        return Linear(discrete[:, :n], discrete[:, n:], self.C, self.D, *named, period)
 
     def to_control(self) -> Any:
-        """For the tools of python-control: frequency response, margins, root locus."""
-        import control  # takes long, and few need it
+        """Return a state-space model of python-control."""
+        import control  # slow to import, and rarely needed
 
         matrices = (np.asarray(x) for x in (self.A, self.B, self.C, self.D))
         return control.ss(*matrices, self.period or 0)
@@ -70,14 +71,16 @@ def linearise(
     outputs: Sequence[str] = (),
     t: float = 0.0,
 ) -> Linear:
-    """A system about a state, by its exact derivatives.
+    """Linearise a system about a state, by exact derivatives.
 
     **Arguments:**
 
-    - `y`: the initial state unless it is given. For poles to say how a system moves, it
-      should be at rest there: see `djdyn.equilibrium`.
+    - `y`: the state, by default the initial state. Poles describe the motion about it
+      only if it is an equilibrium: see `djdyn.equilibrium`.
     - `inputs`: values of the system's inputs; all of them are inputs of the result.
     - `outputs`: signals; without them the whole tangent vector is the output.
+
+    **Returns:** the continuous linear model.
     """
     y0 = system.initial_state() if y is None else y
     for name in inputs or {}:
@@ -93,7 +96,7 @@ def linearise(
 def matrices(
     system: System, y0: State, given: dict, t: Array, outputs: tuple[str, ...]
 ) -> tuple[Any, Any]:
-    """How rates and outputs depend on the state and on what is given, by name."""
+    """Return the matrices `(A, B), (C, D)` for given signals, by name, as inputs."""
     u, named = ravel_pytree(given)
     d, u = jnp.zeros(dimension(system)), u if given else jnp.zeros(0, y0.v.dtype)
 
@@ -114,15 +117,19 @@ def matrices(
 
 
 def signal_of(signals: Mapping[str, Array], name: str) -> Array:
+    """Return a signal by name, or raise with the names that exist."""
     if name not in signals:
         raise ValueError(f"unknown signal {name!r}; there are {', '.join(signals)}")
     return signals[name]
 
 
 def lqr(linear: Linear, Q: Any, R: Any) -> Matrix:
-    r"""The gain $K$ of $u = -Kx$ with the least $\int x^TQx + u^TRu\,dt$, or its sum.
+    r"""Return the linear-quadratic regulator of a continuous or discrete model.
 
-    `Q` and `R` are matrices, or the diagonals of such.
+    It minimises $\int x^TQx + u^TRu\,dt$, or the sum over samples. `Q` and `R` are
+    matrices or their diagonals.
+
+    **Returns:** the gain $K$ of $u = -Kx$.
     """
     import control
 

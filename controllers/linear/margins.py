@@ -1,4 +1,4 @@
-"""How far a loop is from its edge: margins of gain and phase, where it is opened."""
+"""Stability margins of a loop opened at a signal: gain, phase, modulus, delay."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -18,30 +18,30 @@ from .linearise import matrices, signal_of
 
 
 FREQUENCIES = np.logspace(-3, 4, 4001)  # rad/s
-# e^-s as C (s - A)^-1 B + D, within 0.0011 up to s = 2j and 0.015 up to 3j
+# The third-order Padé approximation of e^-s as C (s - A)^-1 B + D; its error is below
+# 0.0011 up to s = 2j and below 0.015 up to 3j.
 PADE = (
     ((-12.0, -60.0, -120.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
     ((1.0,), (0.0,), (0.0,)),
     ((24.0, 0.0, 240.0),),
     -1.0,
 )
-NEUTRAL = 1e-6  # 1/s: poles that grow no faster stand still
-COARSE = np.logspace(-1, 3.5, 91)  # rad/s, where a loop is looked at to begin with
-CLOSER, NEAR = 5, 17  # looks, each at so many frequencies
+STABILITY_TOLERANCE = 1e-6  # 1/s: a smaller spectral abscissa counts as stable
+COARSE_FREQUENCIES = np.logspace(-1, 3.5, 91)  # rad/s
+REFINEMENTS, REFINED_POINTS = 5, 17  # of the frequency of least distance
 
 
 @dataclasses.dataclass(frozen=True)
 class Margins:
-    """What a loop bears at most, for every entry of the signal where it is opened.
+    """Stability margins, for every entry of the signal where the loop is opened.
 
     - `gain`: the factor closest to one by which the gain may change, or infinity.
-    - `phase`: the smallest change of phase, deg, that brings it to its edge.
-    - `modulus`: the least distance of its response from minus one.
-    - `delay`: s that it may be later still; below zero, a loop that is stable without
-      its delay is not so with it.
-
-    `growth` is the largest real part of a pole with all loops closed, 1/s: of a loop
-    that is unstable the margins say how to make it stable, if anything.
+    - `phase`: the smallest change of phase, deg, that makes the loop marginally stable.
+    - `modulus`: the least distance of the open-loop response from minus one.
+    - `delay`: additional delay, s, that the loop tolerates; negative where a loop is
+      stable without its delay but not with it.
+    - `spectral_abscissa`: the largest real part of a pole with all loops closed, 1/s.
+      Where it is positive the loop is unstable, and the margins mean little.
     """
 
     gain: np.ndarray
@@ -62,7 +62,7 @@ class Margins:
 
 
 class Opened(eqx.Module):
-    r"""$\dot x = Ax + Bu$, $z = Cx + Du$ from signals given to those that are sent."""
+    r"""Open loops, $\dot x = Ax + Bu$ and $z = Cx + Du$, from signals to signals."""
 
     A: Float[Array, "n n"]
     B: Float[Array, "n m"]
@@ -70,7 +70,7 @@ class Opened(eqx.Module):
     D: Float[Array, "m m"]
 
     def with_delay(self, delay: float) -> "Opened":
-        """With a delay, s, in every loop, by Padé's fractions of third order."""
+        """Return the loops with a delay, s, by a third-order Padé approximation."""
         if delay == 0:
             return self
         m, dtype = len(self.D), self.D.dtype
@@ -83,12 +83,12 @@ class Opened(eqx.Module):
         return Opened(A, B, C, sign * self.D)
 
     def closed(self) -> Float[Array, "n n"]:
-        """`A` with all loops closed, $u = z$."""
+        """Return `A` with all loops closed, $u = z$."""
         inner = jnp.eye(len(self.D), dtype=self.D.dtype) - self.D
         return self.A + self.B @ _solved(inner, self.C)
 
     def alone(self, e: Float[Array, " m"]) -> "_Loop":
-        """One loop, from the entry where `e` is one, with the others closed."""
+        """Return the loop of the entry where `e` is one, with the others closed."""
         inner = jnp.eye(len(e), dtype=e.dtype) - (1 - e)[:, None] * self.D
         given = jnp.concatenate([(1 - e)[:, None] * self.C, e[:, None]], 1)
         back = _solved(inner, given)
@@ -98,7 +98,7 @@ class Opened(eqx.Module):
 
 
 class _Loop(eqx.Module):
-    """The same with one signal."""
+    """An open loop with one input and one output."""
 
     A: Float[Array, "n n"]
     b: Float[Array, " n"]
@@ -113,39 +113,48 @@ def margins(
     delay: float = 0.0,
     t: float = 0.0,
 ) -> Margins:
-    """Margins about a state of rest, the loop opened at a signal such as `"pid.u"`.
+    """Return the stability margins of a loop opened at a signal such as `"pid.u"`.
 
-    One entry of the signal, or of several in alphabetical order, is opened at a time;
-    the others stay closed. About a state in motion they are those of the loop frozen
-    there at `t`, s, which tell of what is fast beside the motion. `delay`, s, is what
-    every loop has besides: half a period where samples are held, and one more where
-    commands are a sample late.
+    One entry of the signal is opened at a time, the others stay closed. The system is
+    linearised about `y`, which should be an equilibrium. About a state in motion the
+    margins are those of the loop frozen at `t`, s; they hold for dynamics that are fast
+    compared with the motion.
+
+    **Arguments:**
+
+    - `signal`: one name or several, whose entries are taken in alphabetical order.
+    - `delay`: additional delay of every loop, s: half a period for a zero-order hold,
+      and one period more where commands are applied a sample late.
+
+    **Returns:** one margin of each kind for every entry.
     """
-    import control  # takes long, and few need it
+    import control  # slow to import, and rarely needed
 
     found = []
     signals = (signal,) if isinstance(signal, str) else tuple(sorted(signal))
-    responses, growth = _swept(opened(system, y, signals, t).with_delay(delay))
+    responses, spectral_abscissa = _responses(
+        opened(system, y, signals, t).with_delay(delay)
+    )
     for response in np.asarray(responses):
         L = -response
         data = np.abs(L), np.angle(L, deg=True), FREQUENCIES
         gains, phases, _, _, at, _ = control.stability_margins(data, returnall=True)
         gain = min(gains, key=lambda g: abs(np.log(g)), default=np.inf)
         phase = min(np.abs(phases), default=np.inf)
-        # From the prompt loop on, delay turns what has the gain of one clockwise.
+        # Delay turns the points of unit gain clockwise, from the loop without it on.
         borne = (np.radians(phases) + at * delay) % (2 * np.pi) / at
         least = np.min(borne, initial=np.inf) - delay
         found.append((gain, phase, np.min(np.abs(1 + L)), least))
     gain, phase, modulus, borne = np.array(found).T
-    return Margins(gain, phase, modulus, borne, float(growth))
+    return Margins(gain, phase, modulus, borne, float(spectral_abscissa))
 
 
 def opened(
     system: System, y: State, signals: tuple[str, ...], t: float = 0.0
 ) -> Opened:
-    """About a state; states that are in no loop stand still."""
+    """Return the loops opened at signals; states that are in no loop are held fixed."""
     now = jnp.asarray(t, y.v.dtype)
-    # A signal that is given is read in place of what its part sends: an open loop.
+    # A signal that is given replaces what its part sends, which opens the loop.
     given = _sent(system, y, now, signals)
     (A, B), (C, D) = matrices(system, y, given, now, signals)
     on = _reached(A, B)
@@ -155,20 +164,21 @@ def opened(
 
 
 def moduli(some: Opened) -> tuple[Float[Array, " m"], Scalar]:
-    """Least distances from minus one and the growth, as in `margins`, with derivatives.
+    """Return the modulus margins and the spectral abscissa, both differentiable.
 
-    Distances are the same on both sides of the edge; the growth tells which it is.
+    Modulus margins are positive for stable and unstable loops; the spectral abscissa
+    tells them apart.
     """
-    growth, poles = _growth(some.closed())
+    spectral_abscissa, poles = _spectral_abscissa(some.closed())
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
     # One after the other, and after the poles: see `_solved`.
-    return lax.map(lambda e: _distance(some.alone(e), poles), each), growth
+    return lax.map(lambda e: _modulus(some.alone(e), poles), each), spectral_abscissa
 
 
-def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
-    r"""The largest real part of a pole, and all poles.
+def _spectral_abscissa(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
+    r"""Return the largest real part of a pole, and all poles.
 
-    With eigenvectors $y$ and $x$ that are held, $y^*Ax/y^*x$ has the pole's derivative.
+    With constant eigenvectors $y$ and $x$, $y^*Ax/y^*x$ has the pole's derivative.
     """
     poles, left, right = lax.linalg.eig(lax.stop_gradient(A))
     worst = jnp.argmax(poles.real)
@@ -176,35 +186,36 @@ def _growth(A: Float[Array, "n n"]) -> tuple[Scalar, Complex[Array, " n"]]:
     return ((y @ (_complex(A) @ x)) / (y @ x)).real, poles
 
 
-def _distance(loop: _Loop, poles: Complex[Array, " n"]) -> Scalar:
-    r"""The least of $|1 - G|$ over frequencies.
+def _modulus(loop: _Loop, poles: Complex[Array, " n"]) -> Scalar:
+    r"""Return the least of $|1 - G|$ over frequencies.
 
-    At that frequency, with $x = (j\omega - A)^{-1} b$ and $l = c\,(j\omega - A)^{-1}$
-    that are held, $G = d + cx + l\,(b - (j\omega - A)x)$ has its derivatives.
+    At that frequency, with constant $x = (j\omega - A)^{-1} b$ and
+    $l = c\,(j\omega - A)^{-1}$, $G = d + cx + l\,(b - (j\omega - A)x)$ has its
+    derivatives.
     """
-    triangle = _Triangle(lax.stop_gradient(loop))
-    away = lambda at: jnp.abs(1 - triangle.response(at))
-    sharp = jnp.maximum(jnp.abs(poles.imag), COARSE[0])  # resonances
-    at = jnp.concatenate([jnp.asarray(COARSE, loop.d.dtype), sharp])
+    schur = _SchurForm(lax.stop_gradient(loop))
+    away = lambda at: jnp.abs(1 - schur.response(at))
+    sharp = jnp.maximum(jnp.abs(poles.imag), COARSE_FREQUENCIES[0])  # resonances
+    at = jnp.concatenate([jnp.asarray(COARSE_FREQUENCIES, loop.d.dtype), sharp])
     closer = lambda _, at: _around(at, away(at))  # or it would jump between samples
-    at = lax.fori_loop(0, CLOSER, closer, _around(at, away(at)))
+    at = lax.fori_loop(0, REFINEMENTS, closer, _around(at, away(at)))
     here = at[jnp.argmin(away(at))]
-    x, l = triangle.states(here[None])[0], triangle.costates(here[None])[0]
+    x, l = schur.states(here[None])[0], schur.costates(here[None])[0]
     A, b, c, d = map(_complex, (loop.A, loop.b, loop.c, loop.d))
     nearest = 1 - (d + c @ x + l @ (b + A @ x - _imaginary(here) * x))
     return norm(jnp.stack([nearest.real, nearest.imag]))
 
 
 def _around(at: Float[Array, " f"], far: Float[Array, " f"]) -> Float[Array, " g"]:
-    """Frequencies about the nearest one, as far as to those beside it."""
+    """Return frequencies between the neighbours of the one of least distance."""
     here = at[jnp.argmin(far)]
     low = jnp.max(jnp.where(at < here, at, jnp.min(at)))
     high = jnp.min(jnp.where(at > here, at, jnp.max(at)))
-    return jnp.linspace(low, high, NEAR)
+    return jnp.linspace(low, high, REFINED_POINTS)
 
 
-class _Triangle:
-    """A loop by Schur's form, in which every frequency is a substitution."""
+class _SchurForm:
+    """A loop in Schur form, whose response takes one back substitution a frequency."""
 
     def __init__(self, loop: _Loop):
         self.T, self.Z = jax.scipy.linalg.schur(loop.A, output="complex")
@@ -212,20 +223,20 @@ class _Triangle:
         self.c, self.d = _complex(loop.c) @ self.Z, _complex(loop.d)
 
     def response(self, at: Float[Array, " f"]) -> Complex[Array, " f"]:
-        return _substituted(self.T, self.b, at) @ self.c + self.d
+        return _back_substitute(self.T, self.b, at) @ self.c + self.d
 
     def states(self, at: Float[Array, " f"]) -> Complex[Array, "f n"]:
-        return _substituted(self.T, self.b, at) @ self.Z.T
+        return _back_substitute(self.T, self.b, at) @ self.Z.T
 
     def costates(self, at: Float[Array, " f"]) -> Complex[Array, "f n"]:
         turned = self.T.T[::-1, ::-1]
-        return _substituted(turned, self.c[::-1], at)[:, ::-1] @ self.Z.conj().T
+        return _back_substitute(turned, self.c[::-1], at)[:, ::-1] @ self.Z.conj().T
 
 
-def _substituted(
+def _back_substitute(
     T: Complex[Array, "n n"], b: Complex[Array, " n"], at: Float[Array, " f"]
 ) -> Complex[Array, "f n"]:
-    r"""$(j\omega - T)^{-1} b$ of an upper triangle, from the last row up."""
+    r"""Return $(j\omega - T)^{-1} b$ of an upper triangular matrix $T$."""
     n, s = len(b), _imaginary(at)
     tiny = _complex(jnp.finfo(at.dtype).tiny * jnp.ones_like(at))
 
@@ -239,10 +250,10 @@ def _substituted(
 
 
 def _solved(M: Float[Array, "m m"], X: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """By Gauss and Jordan, with pivots, for the few equations of loops.
+    """Solve a few equations by Gauss-Jordan elimination with pivots.
 
-    Batches of LAPACK's share out their work and wait for it; two of them at once wait
-    for each other where XLA has two threads.
+    Batched LAPACK calls of XLA can deadlock: two at once on two threads wait for each
+    other.
     """
     rows = jnp.concatenate([M, X], 1)
     for k in range(len(M)):
@@ -263,12 +274,12 @@ def _imaginary(x: Array) -> Array:
 
 
 @eqx.filter_jit
-def _swept(some: Opened) -> tuple[Complex[Array, "m f"], Scalar]:
-    """Responses of each loop, from what is given to what is sent; the growth."""
+def _responses(some: Opened) -> tuple[Complex[Array, "m f"], Scalar]:
+    """Return the frequency response of each loop, and the spectral abscissa."""
     each = jnp.eye(len(some.D), dtype=some.D.dtype)
     at = jnp.asarray(FREQUENCIES, each.dtype)
-    of = lambda e: _Triangle(some.alone(e)).response(at)
-    return lax.map(of, each), _growth(some.closed())[0]
+    of = lambda e: _SchurForm(some.alone(e)).response(at)
+    return lax.map(of, each), _spectral_abscissa(some.closed())[0]
 
 
 @eqx.filter_jit
@@ -278,6 +289,6 @@ def _sent(system: System, y: State, t: Array, signals: tuple[str, ...]) -> dict:
 
 
 def _reached(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Bool[Array, " n"]:
-    """States that inputs move; others, such as those of references, are in no loop."""
+    """Return which states inputs move; others, such as references', are in no loop."""
     more = lambda _, on: on | jnp.any((A != 0) & on[None, :], 1)
     return lax.fori_loop(0, len(A), more, jnp.any(B != 0, 1))

@@ -1,4 +1,4 @@
-"""The same cost handed to searches that know no gradient, to compare with."""
+"""Searches without gradients, to compare a tuning with on the same cost."""
 
 import dataclasses
 import time
@@ -9,18 +9,19 @@ import numpy as np
 import scipy.optimize
 from tqdm import tqdm
 
-from .result import TuningResult, cost_of, costs_of
+from .evaluate import cost_of, costs_of
+from .result import TuningResult
 
 
-FAILED = 1e6  # cost where it is not finite
-Costs = Callable[[np.ndarray], np.ndarray]  # of points, a row each
+FAILED_COST = 1e6  # in place of a cost that is not finite
+Costs = Callable[[np.ndarray], np.ndarray]  # from points, a row each
 
 
 @dataclasses.dataclass(frozen=True)
 class BaselineSearch:
-    """Where a search ended; rows of `history` are simulations, seconds, least cost.
+    """The result of a search: its best point `x`, and its history.
 
-    Seconds hold those of compiling.
+    Rows of `history` are simulations, seconds (including compilation) and least cost.
     """
 
     x: np.ndarray
@@ -28,21 +29,22 @@ class BaselineSearch:
 
     @property
     def cost(self) -> float:
+        """Least cost found."""
         return float(self.history[-1, 2])
 
     def simulations_to(self, cost: float) -> float:
-        """How many it took to a cost; infinite if it never came there."""
+        """Return how many simulations a cost took; infinity if it was not reached."""
         there = self.history[:, 2] <= cost
         return float(self.history[np.argmax(there), 0]) if there.any() else np.inf
 
     def best_after(self, seconds: float) -> float:
-        """The least cost it had by then; infinite before its first."""
+        """Return the least cost after some seconds; infinity before the first."""
         seen = self.history[self.history[:, 1] <= seconds, 2]
         return float(seen[-1]) if len(seen) else np.inf
 
 
 class _Counted:
-    """Costs that remember the best they saw, and stop when their budget is spent."""
+    """A cost function that records the best point and stops at its budget."""
 
     def __init__(self, costs: Costs, budget: int, n: int, bar: tqdm):
         self.costs, self.budget, self.began = costs, budget, time.perf_counter()
@@ -55,7 +57,7 @@ class _Counted:
         if left <= 0:
             raise StopIteration
         values = np.asarray(self.costs(points))
-        values = np.where(np.isfinite(values), values, FAILED)
+        values = np.where(np.isfinite(values), values, FAILED_COST)
         took = time.perf_counter() - self.began
         for x, value in zip(points[:left], values[:left], strict=True):
             if value < self.least:
@@ -67,12 +69,12 @@ class _Counted:
 
 
 def _population(n: int) -> int:
-    """Points at once for so many unknowns, as CMA-ES takes them by itself."""
+    """Return the default population of CMA-ES for `n` unknowns."""
     return 4 + int(3 * np.log(n))
 
 
-def _evolution(costs: _Counted, n: int, spread: float, seed: int) -> None:
-    """CMA-ES with the package's own settings."""
+def _cma_es(costs: _Counted, n: int, spread: float, seed: int) -> None:
+    """Search by CMA-ES with the default settings of the package `cma`."""
     try:
         import cma
     except ImportError:
@@ -85,8 +87,8 @@ def _evolution(costs: _Counted, n: int, spread: float, seed: int) -> None:
         search.tell(points, costs(np.array(points)).tolist())
 
 
-def _simplex(costs: _Counted, n: int, spread: float, seed: int) -> None:
-    """Nelder and Mead, from a simplex as wide as the others' first steps."""
+def _nelder_mead(costs: _Counted, n: int, spread: float, seed: int) -> None:
+    """Search by Nelder-Mead, from a simplex as wide as the others' first steps."""
     del seed
     simplex = np.vstack([np.zeros(n), spread * np.eye(n)])
     options = {"initial_simplex": simplex, "maxfev": costs.budget, "adaptive": True}
@@ -94,8 +96,8 @@ def _simplex(costs: _Counted, n: int, spread: float, seed: int) -> None:
     scipy.optimize.minimize(cost, np.zeros(n), method="Nelder-Mead", options=options)
 
 
-def _random(costs: _Counted, n: int, spread: float, seed: int) -> None:
-    """Points about the start, the start first."""
+def _random_search(costs: _Counted, n: int, spread: float, seed: int) -> None:
+    """Search at random points about the start, the start first."""
     rng = np.random.default_rng(seed)
     points = np.zeros((_population(n), n))
     points[1:] = spread * rng.standard_normal((len(points) - 1, n))
@@ -104,10 +106,14 @@ def _random(costs: _Counted, n: int, spread: float, seed: int) -> None:
         points = spread * rng.standard_normal(points.shape)
 
 
-RIVALS = {"CMA-ES": _evolution, "Nelder-Mead": _simplex, "random search": _random}
+BASELINE_METHODS = {
+    "CMA-ES": _cma_es,
+    "Nelder-Mead": _nelder_mead,
+    "random search": _random_search,
+}
 
 
-def search(
+def search_baseline(
     method: str,
     costs: Costs,
     n: int,
@@ -117,17 +123,25 @@ def search(
     seed: int = 0,
     progress: bool = True,
 ) -> BaselineSearch:
-    """The least of a cost of `n` numbers about zero, by so many simulations.
+    """Minimise a cost of `n` numbers about zero without gradients.
 
-    `costs` takes points, a row each, as many as a search has at once.
+    **Arguments:**
+
+    - `method`: one of `BASELINE_METHODS`.
+    - `costs`: a function from points, a row each, to their costs.
+    - `budget`: how many simulations are made.
+    - `spread`: width of the first steps about zero.
+
+    **Returns:** the best point and the history of the search.
     """
-    if method not in RIVALS:
-        raise ValueError(f"method is {', '.join(RIVALS)}, not {method!r}")
+    if method not in BASELINE_METHODS:
+        known = ", ".join(BASELINE_METHODS)
+        raise ValueError(f"method is {known}, not {method!r}")
     shown = None if progress else True
     with tqdm(total=budget, desc=method, disable=shown, leave=False) as bar:
         counted = _Counted(costs, budget, n, bar)
         try:
-            RIVALS[method](counted, n, spread, seed)
+            BASELINE_METHODS[method](counted, n, spread, seed)
         except StopIteration:
             pass
     return BaselineSearch(counted.best, np.array(counted.rows))
@@ -137,22 +151,24 @@ def compare_searches(
     tuned: TuningResult,
     *,
     budget: int,
-    methods: Sequence[str] = tuple(RIVALS),
+    methods: Sequence[str] = tuple(BASELINE_METHODS),
     spread: float = 0.4,
     seed: int = 0,
     progress: bool = True,
 ) -> dict[str, BaselineSearch]:
-    """A tuning beside other searches, each from the same start on the same cost.
+    """Compare a tuning with searches without gradients, from the same start.
 
-    `budget` counts runs through all scenarios; a gradient is counted as four of them, a
+    `budget` counts runs through all scenarios. A gradient is counted as four of them, a
     Jacobian as one for every unknown and one more.
+
+    **Returns:** searches by name; that of the tuning is called `"gradient"`.
     """
     objective = tuned.objective
     x0, unit = np.asarray(objective.x0), np.asarray(objective.scale)
 
     def costs(ys: np.ndarray) -> np.ndarray:
         xs = jnp.asarray(x0 + unit * ys)
-        one = len(xs) == 1  # by a program that sensitivities need too
+        one = len(xs) == 1  # the compiled function that sensitivities use too
         return np.asarray(
             [cost_of(objective, xs[0])] if one else costs_of(objective, xs)
         )
@@ -162,7 +178,7 @@ def compare_searches(
     rows = np.stack([tuned.simulations, seconds, least], 1)
     found = {"gradient": BaselineSearch((np.asarray(tuned.x) - x0) / unit, rows)}
     for method in methods:
-        found[method] = search(
+        found[method] = search_baseline(
             method, costs, len(x0), budget=budget, spread=spread, seed=seed,
             progress=progress,
         )  # fmt: skip

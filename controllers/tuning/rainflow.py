@@ -1,4 +1,4 @@
-"""Cycles of a load that differ in range, by rainflow counting, with static shapes."""
+"""Rainflow counting of load cycles, with static shapes."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ Index = Int[Array, " m"]
 
 
 def cycles(x: Float[Array, " n"]) -> tuple[Index, Index, Float[Array, " m"]]:
-    """Where each cycle begins and ends, and whether it counts as 1, 1/2 or not at all.
+    """Return where each cycle begins and ends, and its count: 1, 1/2 or 0.
 
     An inner cycle of four turning points is closed and taken out once a later range is
     as large; what is left are half cycles (ASTM E1049, *Standard practices for cycle

@@ -1,4 +1,4 @@
-"""What a tuning found: gains, what they cost before and after, and how surely."""
+"""The result of a tuning: gains, costs before and after, sensitivity and margins."""
 
 import json
 from pathlib import Path
@@ -10,27 +10,32 @@ from jaxtyping import Array
 
 from djdyn import System
 
-from ..linear.margins import NEUTRAL, Margins
-from .objective import Evaluation, Objective
+from ..linear.margins import STABILITY_TOLERANCE, Margins
+from .evaluate import cost_of
+from .evaluation import Evaluation
+from .objective import Objective
 
 
-NUDGE = 0.1
-GRADIENT = 4  # simulations that a gradient is counted as
+SENSITIVITY_STEP = 0.1  # relative change of a gain
+SIMULATIONS_PER_GRADIENT = 4  # what a gradient is counted as
 
 
 class TuningResult(eqx.Module):
-    """Gains, and what became of scenarios with them.
+    """Tuned gains, and evaluations of all scenarios before and after tuning.
 
-    `seen` has what happened before and after, on the scenarios tuned on and on those
-    held out. `growth` are the largest real parts of the poles, before and after, in
-    every scenario, and `margins` the worst of all scenarios. `history` are the least
-    costs of all starts, step by step, and `simulations` how many runs through all
-    scenarios they had cost by then; all of them took `seconds`.
+    - `objective`: what was minimised, with the system as given; `x` are the unknowns.
+    - `evaluations`: before and after, on the scenarios `"tuned on"` and those
+      `"held out"`.
+    - `history`: the least cost of each starting point (columns), step by step;
+      `simulations`: how many runs through all scenarios had been made by then;
+      `seconds`: how long all of them took.
+    - `spectral_abscissa`: the largest real part of a pole, 1/s, before and after, in
+      every scenario; `margins`: the worst of all scenarios, before and after.
     """
 
     objective: Objective
     x: Array
-    seen: dict[str, tuple[Evaluation, Evaluation]]
+    evaluations: dict[str, tuple[Evaluation, Evaluation]]
     history: np.ndarray
     simulations: np.ndarray
     spectral_abscissa: np.ndarray | None
@@ -39,56 +44,64 @@ class TuningResult(eqx.Module):
 
     @property
     def system(self) -> System:
-        """With the new gains."""
-        return self.objective.placed(self.x)
+        """The system with the tuned gains."""
+        return self.objective.system_at(self.x)
 
     @property
     def gains(self) -> dict[str, Array]:
+        """Tuned gains by path."""
         return self.objective.gains(self.x)
 
     @property
     def before(self) -> dict[str, Array]:
+        """Initial gains by path."""
         return self.objective.gains(self.objective.x0)
 
     def figures(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """Before and after, by scenarios and by name: cost, terms, excess of limits and
-        the number of scenarios that diverged."""
+        """Return numbers before and after tuning, by set of scenarios and by name.
+
+        **Returns:** the cost, its terms, the largest excess of every limit and the
+        number of scenarios that diverged.
+        """
         return {
             where: {
                 name: (first[name], last[name])
                 for first, last in [tuple(_numbers(self.objective, s) for s in both)]
                 for name in first
             }
-            for where, both in self.seen.items()
+            for where, both in self.evaluations.items()
         }
 
     @property
     def cost_ratio(self) -> float:
-        """After over before, on the scenarios held out if there are any."""
+        """Cost after tuning over that before, on scenarios held out if there are."""
         before, after = [*self.figures().values()][-1]["cost"]
         return after / before
 
     @property
     def stable(self) -> bool | None:
-        """Whether no pole of the tuned loop grows, with its delay neither.
+        """Whether all poles of the tuned loop are stable, also with its delay.
 
-        None, if no rest was named.
+        None if no operating point was named.
         """
         if self.spectral_abscissa is None:
             return None
-        held = self.margins is None or self.margins[1].spectral_abscissa < NEUTRAL
-        return held and bool(np.all(self.spectral_abscissa[1] < NEUTRAL))
+        held = (
+            self.margins is None
+            or self.margins[1].spectral_abscissa < STABILITY_TOLERANCE
+        )
+        return held and bool(np.all(self.spectral_abscissa[1] < STABILITY_TOLERANCE))
 
     @property
     def better(self) -> bool:
-        """Cheaper, not unstable, and no scenario lost that was not lost before."""
+        """Whether the cost fell and neither stability nor a scenario was lost."""
         lost = [*self.figures().values()][-1]["diverged"]
         return self.cost_ratio < 1 and self.stable is not False and lost[1] <= lost[0]
 
     def sensitivity(self) -> dict[str, tuple[float, float]]:
-        """Relative change of the cost with every gain a tenth smaller, and larger.
+        """Return how the cost changes with every gain a tenth smaller, and larger.
 
-        Not a number where that is out of bounds.
+        **Returns:** relative changes by name, NaN where the gain is out of bounds.
         """
         here, found = float(cost_of(self.objective, self.x)), {}
         paths = {f.path: f.transform for f in self.objective.free}
@@ -97,7 +110,7 @@ class TuningResult(eqx.Module):
             value = np.asarray(self.gains[path])
             for place in np.ndindex(value.shape):
                 both = []
-                for share in (1 - NUDGE, 1 + NUDGE):
+                for share in (1 - SENSITIVITY_STEP, 1 + SENSITIVITY_STEP):
                     moved = np.array(value)
                     moved[place] *= share
                     theta = np.ravel(paths[path].unconstrain(jnp.asarray(moved)))
@@ -111,19 +124,26 @@ class TuningResult(eqx.Module):
             at += value.size
         return found
 
-    def __str__(self) -> str:
-        rows = [("gain", "before", "after", "cost at -10 %", "+10 %")]
-        changed = self.sensitivity()
+    def gain_table(self) -> list[tuple[str, str, str, str, str]]:
+        """Return a row of text for every gain.
+
+        **Returns:** its name, its values before and after tuning, and the change of the
+        cost with nine tenths and with eleven tenths of it.
+        """
         flat = lambda gains: [y for k in sorted(gains) for y in np.ravel(gains[k])]
-        for (name, (less, more)), old, new in zip(
-            changed.items(), flat(self.before), flat(self.gains), strict=True
-        ):
-            rows.append(
-                (name, f"{old:.5g}", f"{new:.5g}", percent(less), percent(more))
+        changes = self.sensitivity()
+        return [
+            (name, f"{old:.5g}", f"{new:.5g}", _percent(less), _percent(more))
+            for (name, (less, more)), old, new in zip(
+                changes.items(), flat(self.before), flat(self.gains), strict=True
             )
-        said = [_table(rows)]
+        ]
+
+    def __str__(self) -> str:
+        head = ("gain", "before", "after", "cost at -10 %", "+10 %")
+        said = [_table([head, *self.gain_table()])]
         for where, numbers in self.figures().items():
-            count = len(self.seen[where][0].ok)
+            count = len(self.evaluations[where][0].ok)
             lines = [(f"{count} scenarios {where}", "before", "after")]
             lines += [(k, f"{a:.5g}", f"{b:.5g}") for k, (a, b) in numbers.items()]
             said.append(_table(lines))
@@ -143,14 +163,17 @@ class TuningResult(eqx.Module):
         return "\n\n".join(said)
 
     def save(self, path: str | Path) -> None:
-        """Writes gains, by path, and figures as JSON."""
+        """Write gains, by path, and figures to a JSON file."""
         gains = {k: np.asarray(x).tolist() for k, x in self.gains.items()}
         text = {"gains": gains, "figures": self.figures()}
         Path(path).write_text(json.dumps(text, indent=2) + "\n")
 
 
 def load_gains(path: str | Path) -> dict[str, Array]:
-    """Gains that a tuning saved, for `djdyn.with_parameters`."""
+    """Read the gains that `TuningResult.save` wrote.
+
+    **Returns:** gains by path, for `djdyn.with_parameters`.
+    """
     try:
         gains = json.loads(Path(path).read_text())["gains"]
     except (json.JSONDecodeError, KeyError, TypeError):
@@ -158,28 +181,18 @@ def load_gains(path: str | Path) -> dict[str, Array]:
     return {k: jnp.asarray(x, float) for k, x in gains.items()}
 
 
-@eqx.filter_jit
-def cost_of(objective: Objective, x: Array) -> Array:
-    return objective.cost(x)
-
-
-@eqx.filter_jit
-def costs_of(objective: Objective, xs: Array) -> Array:
-    return objective.costs(xs)
-
-
 def _numbers(objective: Objective, seen: Evaluation) -> dict[str, float]:
+    """Return the figures of one evaluation, by name."""
     ok = np.asarray(seen.ok)
     mean = lambda x: float(np.mean(np.asarray(x)[ok]))
-    found = {"cost": float(objective._risk(seen.costs, seen.ok))}
+    found = {"cost": float(objective.risk_of(seen.costs, seen.ok))}
     found |= {name: mean(x) for name, x in seen.terms.items()}
     for name, g in seen.excess.items():
         found[f"{name} exceeded by"] = max(0.0, float(np.max(np.asarray(g)[ok])))
     return found | {"diverged": float(np.sum(~ok))}
 
 
-def percent(change: float) -> str:
-    """A relative change, where there is one."""
+def _percent(change: float) -> str:
     return f"{change:+.2%}" if np.isfinite(change) else "out of bounds"
 
 

@@ -1,4 +1,4 @@
-"""Conditions that a controller is to cope with, drawn from stated distributions."""
+"""Scenarios: conditions to tune and validate on, drawn from distributions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,9 +14,10 @@ from djdyn import State, System, get_parameters, with_parameters
 
 
 class Scenarios(eqx.Module):
-    """Numbers of the system by path and initial states, each with a leading axis.
+    """Parameters of a system by path, and initial states, with an axis of scenarios.
 
-    An initial state without that axis serves all; without a state the system's own.
+    An initial state without that axis is used in all scenarios. Without one, the
+    initial state of the system is.
     """
 
     parameters: dict[str, Array] = eqx.field(default_factory=dict)
@@ -27,7 +28,7 @@ class Scenarios(eqx.Module):
         if self.initial_state is not None and self.initial_state.v.ndim > 1:
             sizes["the initial state"] = len(self.initial_state.v)
         if len({*sizes.values()}) > 1:
-            raise ValueError(f"scenarios need one number of them, got {sizes}")
+            raise ValueError(f"all must have the same number of scenarios, got {sizes}")
         if 0 in sizes.values():
             raise ValueError("the set of scenarios is empty")
 
@@ -38,7 +39,7 @@ class Scenarios(eqx.Module):
         return len(arrays[0]) if arrays else 1
 
     def repeated(self, count: int) -> "Scenarios":
-        """All of them, so many times."""
+        """Return all scenarios, repeated `count` times."""
         again = lambda x: jnp.concatenate([x] * count)
         y = self.initial_state
         each = y is not None and y.v.ndim > 1
@@ -47,8 +48,15 @@ class Scenarios(eqx.Module):
             jax.tree.map(again, y) if each else y,
         )
 
+    def with_initial_states(self, system: System) -> "Scenarios":
+        """Return the same scenarios, each with an initial state of its own."""
+        y = system.initial_state() if self.initial_state is None else self.initial_state
+        if self.parameters or y.v.ndim > 1:
+            return self
+        return Scenarios({}, jax.tree.map(lambda x: jnp.asarray(x)[None], y))
+
     def put(self, system: System, k: int) -> System:
-        """The system in one of the scenarios."""
+        """Return the system with the parameters of scenario `k`."""
         return with_parameters(
             system, {path: x[k] for path, x in self.parameters.items()}
         )
@@ -64,17 +72,19 @@ def sample(
     start: Callable[[System], State] | None = None,
     seed: int = 0,
 ) -> Scenarios:
-    """Draws scenarios, evenly spread in every one of their dimensions.
+    """Draw `count` scenarios from a Latin hypercube.
 
-    By a Latin hypercube. Distributions are those of `scipy.stats`, such as
-    `uniform(800, 400)`; every entry of an array is drawn for itself.
+    Distributions are those of `scipy.stats`, such as `uniform(800, 400)`. The entries
+    of an array are drawn independently.
 
     **Arguments:**
 
     - `parameters`: distributions by path.
-    - `q`, `v`: distributions of coordinates and speeds at the start, by joint.
-    - `start`: in place of `q` and `v`, the initial state of a system, such as its rest;
-      it is called for every scenario.
+    - `q`, `v`: distributions of initial coordinates and speeds, by joint.
+    - `start`: in place of `q` and `v`, a function from the system of a scenario to its
+      initial state, such as its equilibrium.
+
+    **Returns:** parameters and initial states of all scenarios.
     """
     if start and (q or v):
         raise ValueError(
@@ -97,9 +107,9 @@ def sample(
         drawn.append(jnp.asarray(value, float))
         at += size
     lanes = dict(zip(parameters, drawn, strict=False))
-    operating_point = drawn[len(lanes) :]
-    given_q = dict(zip(q or {}, operating_point, strict=False))
-    given_v = dict(zip(v or {}, operating_point[len(given_q) :], strict=True))
+    initial = drawn[len(lanes) :]
+    given_q = dict(zip(q or {}, initial, strict=False))
+    given_v = dict(zip(v or {}, initial[len(given_q) :], strict=True))
 
     def one(lanes: dict, given_q: dict, given_v: dict, _: Array) -> State:
         here = with_parameters(system, lanes)

@@ -1,9 +1,9 @@
-r"""What a tuning pays for, and what it must keep: terms of a cost, and limits.
+r"""Terms of a cost, and limits that are constraints.
 
-A term looks at one thing while a simulation runs (a signal by its name, or anything
-that a function makes of an `Instant`), in units of `scale`, and makes one number of it.
-With scales that are the largest values one would accept, terms can be added (Bryson and
-Ho, *Applied Optimal Control*, 1975).
+A term evaluates one quantity over a simulation, in units of `scale`, to one number. The
+quantity, its `probe`, is a signal by name or a function of an `Instant`. If scales are
+the largest acceptable values, terms can be added (Bryson and Ho, *Applied Optimal
+Control*, 1975).
 """
 
 import abc
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from djdyn import get_parameters
 from djdyn._smooth import norm
-from djdyn.system.system import Instant
+from djdyn.system.instant import Instant
 from djdyn.typing import Scalar, check_values, si
 
 from .rainflow import cycles
@@ -30,8 +30,10 @@ Series = Float[Array, "n k"]
 
 
 class Reaction(eqx.Module):
-    """Loads that a joint transmits to its body: some of moments x, y, z, forces x, y, z
-    in the body's axes."""
+    """Probe of the load that a joint transmits to its body, in the body's axes.
+
+    `components` selects from moments x, y, z (0 to 2) and forces x, y, z (3 to 5).
+    """
 
     joint: str = eqx.field(static=True)
     components: tuple[int, ...] = eqx.field(static=True, default=(0, 1, 2, 3, 4, 5))
@@ -41,7 +43,7 @@ class Reaction(eqx.Module):
 
 
 class PowerDrawn(eqx.Module):
-    """Power that a part draws, W; what flows back is lost."""
+    """Probe of the power that a part draws, W; power flowing back is not credited."""
 
     part: str = eqx.field(static=True)
 
@@ -52,7 +54,7 @@ class PowerDrawn(eqx.Module):
 
 
 class ParameterValue(eqx.Module):
-    """A number of the system itself, such as the size of a drive, which has a price."""
+    """Probe of a parameter of the system, such as the size of a drive, to price it."""
 
     path: str = eqx.field(static=True)
 
@@ -61,6 +63,7 @@ class ParameterValue(eqx.Module):
 
 
 def look(probe: Probe, now: Instant) -> Float[Array, " k"]:
+    """Return the value of a probe at an instant, as a flat array."""
     if not isinstance(probe, str):
         return jnp.ravel(probe(now))
     if probe not in now.signals:
@@ -70,13 +73,13 @@ def look(probe: Probe, now: Instant) -> Float[Array, " k"]:
 
 
 def _shares(t: Times) -> Times:
-    """Weights of a mean over time, by the trapezoidal rule."""
+    """Return the weights of a mean over time, by the trapezoidal rule."""
     steps = jnp.diff(t)
     return (jnp.pad(steps, (1, 0)) + jnp.pad(steps, (0, 1))) / (2 * (t[-1] - t[0]))
 
 
 class AbstractTerm(eqx.Module):
-    """One number for a simulation; the series it sees are in units of `scale`."""
+    """A term of the cost: one number from a probe's series in units of `scale`."""
 
     probe: eqx.AbstractVar[Any]
     scale: eqx.AbstractVar[Array]
@@ -86,22 +89,22 @@ class AbstractTerm(eqx.Module):
 
     @abc.abstractmethod
     def measure(self, t: Times, x: Series) -> Scalar:
-        """Of a whole simulation."""
+        """Return the term of a whole simulation."""
 
 
 class AbstractSquares(AbstractTerm):
-    """A sum of squares, so Gauss's and Newton's method knows its curvature."""
+    """A term that is a sum of squares, as Gauss-Newton methods need."""
 
     @abc.abstractmethod
     def residuals(self, t: Times, x: Series) -> Float[Array, "m k"]:
-        """Whose squares are summed."""
+        """Return the residuals whose squares are summed."""
 
     def measure(self, t: Times, x: Series) -> Scalar:
         return jnp.sum(self.residuals(t, x) ** 2)
 
 
 class MeanSquare(AbstractSquares):
-    """Mean over time of the square: of an error in tracking, of an effort."""
+    """Mean square over time, such as of a tracking error or an effort."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -111,7 +114,7 @@ class MeanSquare(AbstractSquares):
 
 
 class RootMeanSquare(AbstractTerm):
-    """The root of `MeanSquare`: an error in its own unit, to be weighed with prices."""
+    """Root mean square over time: an error in its own unit, to add to prices."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -121,7 +124,7 @@ class RootMeanSquare(AbstractTerm):
 
 
 class MeanSquareRate(AbstractSquares):
-    """Mean square of the rate of change, 1/s2: of a command that should be smooth."""
+    """Mean square of the rate of change, 1/s2, such as of a command."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -132,7 +135,7 @@ class MeanSquareRate(AbstractSquares):
 
 
 class Mean(AbstractTerm):
-    """Mean over time of `PowerDrawn`, or of a `ParameterValue` with its price."""
+    """Mean over time, such as of `PowerDrawn` or of a `ParameterValue` with a price."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -142,7 +145,7 @@ class Mean(AbstractTerm):
 
 
 class Peak(AbstractTerm):
-    """The largest length that it has at any time: of a `Reaction`, of a pressure."""
+    """Largest norm over time, such as of a `Reaction` or a pressure."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -152,7 +155,7 @@ class Peak(AbstractTerm):
 
 
 class Overshoot(AbstractTerm):
-    """How far an error, such as after a step, goes beyond zero; the worst entry."""
+    """Overshoot of an error beyond zero, such as after a step; the worst entry."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0), default=1.0)
@@ -163,7 +166,7 @@ class Overshoot(AbstractTerm):
 
 
 class Settling(AbstractTerm):
-    """The time, s, after which an error stays within `scale`."""
+    """Settling time, s, after which an error stays within `scale`."""
 
     probe: Probe = eqx.field(static=True)
     scale: Scalar = eqx.field(converter=si("", above=0.0))
@@ -172,7 +175,7 @@ class Settling(AbstractTerm):
         size = jnp.max(jnp.abs(x), 1)
         last = jnp.max(jnp.where(size > 1, jnp.arange(len(t)), -1))
         k = jnp.clip(last, 0, len(t) - 2)
-        # Straight lines between samples tell where it came in, and so have a gradient.
+        # Linear interpolation between samples gives the time a gradient.
         fall = size[k] - size[k + 1]
         share = (size[k] - 1) / jnp.where(fall > 0, fall, 1.0)
         came = t[k] + jnp.clip(share, 0.0, 1.0) * (t[k + 1] - t[k])
@@ -181,10 +184,10 @@ class Settling(AbstractTerm):
 
 
 class DamageEquivalentLoad(AbstractTerm):
-    r"""The range of a single cycle that does the same damage, $(\sum_i r_i^m)^{1/m}$.
+    r"""Range of one cycle that does the same damage, $(\sum_i r_i^m)^{1/m}$.
 
     Ranges $r_i$ are counted by rainflow; `exponent` $m$ is that of the S-N curve, such
-    as 3 for welded and 5 for plain steel. Entries are counted for themselves and their
+    as 3 for welded and 5 for plain steel. Entries are counted separately and their
     damage is added.
     """
 
@@ -206,7 +209,7 @@ class DamageEquivalentLoad(AbstractTerm):
 
 
 class Limit(eqx.Module):
-    """Bounds that a signal keeps at all times, in all entries."""
+    """Constraint that a probe stays between bounds at all times, in all entries."""
 
     probe: Probe = eqx.field(static=True)
     low: float = eqx.field(static=True, default=-np.inf)
@@ -222,7 +225,7 @@ class Limit(eqx.Module):
             )
 
     def excess(self, x: Series) -> Times:
-        """How far beyond its bounds it is, of their size; negative within them."""
+        """Return how far the bounds are exceeded, relative to them; negative within."""
         ends = [abs(b) for b in (self.low, self.high) if np.isfinite(b)]
         size = max(ends) or 1.0
         return jnp.max(jnp.maximum(self.low - x, x - self.high), 1) / size

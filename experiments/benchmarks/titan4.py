@@ -13,8 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from controllers.tuning.objective import Objective
-from controllers.tuning.result import cost_of
+from controllers import Objective, cost_of
 
 from ..harness.study import Study
 from ..studies.titan4 import realtime as realtime
@@ -52,8 +51,8 @@ def run(study: Study) -> None:
     with study.stage(f"batch of {batch}"):
         system = begun(machine())
         objective = Objective(
-            system, SPAN, FREE, COST, scenarios(system, drawn(0, batch)), {},
-            SAVES, "mean", "penalise", 1.0, HOW,
+            system, SPAN, FREE, COST, scenarios(system, drawn(0, batch)),
+            saves=SAVES, rollout_options=HOW,
         )  # fmt: skip
         forward = fastest(lambda: cost_of(objective, objective.x0), rounds)
         both = fastest(lambda: slope_of(objective), rounds)
@@ -67,6 +66,7 @@ def run(study: Study) -> None:
             note="cost and its gradient to thirty gains, over the cost alone",
         )
         gradient = np.asarray(slope_of(objective)[1])
-        study.metric(f"{name}.gradient_finite", np.isfinite(gradient).mean(), 1.0, 0.0)
+        finite = np.isfinite(gradient).mean()
+        study.metric(f"{name}.gradient_finite", finite, at_least=1.0)
     with study.stage("one arm, sample by sample"):
         realtime.run(study)

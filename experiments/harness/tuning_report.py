@@ -1,4 +1,4 @@
-"""What studies of tuning share: loops as built, and races with other searches."""
+"""Report of tuning studies: margins, gains, and comparison with other searches."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,74 +7,79 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import BaselineSearch, Scenarios, TuningResult
-from controllers.tuning.baselines import RIVALS
-from controllers.tuning.objective import Objective
-from controllers.tuning.result import GRADIENT, percent
-from controllers.tuning.tune import evaluate
+from controllers import (
+    BASELINE_METHODS,
+    SIMULATIONS_PER_GRADIENT,
+    BaselineSearch,
+    Scenarios,
+    TuningResult,
+)
 
 from .study import Study
 
 
-def as_built(period: float) -> dict[str, Any]:
-    """How loops run: controllers take samples, and what they send is a sample late."""
-    held = {"control_period": period, "control_delay": True}
-    return {"solver": "rk4", "dt": period, **held}
+def sampled_loop(period: float) -> dict[str, Any]:
+    """Return options of `rollout` for sampled controllers with a sample of delay."""
+    control = {"control_period": period, "control_delay": True}
+    return {"solver": "rk4", "dt": period, **control}
 
 
-def without(study: Study, name: str, found: TuningResult, others: Scenarios) -> None:
-    """Cost over that before tuning, in a loop without samples, delay and noise.
+def compare_continuous(
+    study: Study, name: str, found: TuningResult, others: Scenarios
+) -> None:
+    """Report the cost ratio in a loop without sampling, delay and noise.
 
-    The noise is the part of that name.
+    The noise is the part named `noise`.
     """
     old = found.objective
-    quiet = djdyn.with_parameters(old.system, {"noise.deviation": 0.0})
-    new = Objective(
-        quiet, old.span, old.free, old.probes.terms, others, {}, len(old.saves),
-        "mean", "penalise", 1.0, {k: old.how[k] for k in ("solver", "dt")},
+    how = {k: old.rollout_options[k] for k in ("solver", "dt")}
+    before, after = (
+        controllers.evaluate(
+            djdyn.with_parameters(system, {"noise.deviation": 0.0}), old.t1,
+            old.probes.terms, others, saves=len(old.times), **how,
+        )
+        for system in (old.system, found.system)
     )  # fmt: skip
-    before, after = evaluate(new, new.x0), evaluate(new, found.x)
     ratio = np.mean(after.costs) / np.mean(before.costs)
     study.metric(
         f"{name}.continuous.cost_ratio",
         ratio,
-        0.0,
-        1.0,
-        note="in a loop without samples, delay and noise",
+        at_most=1.0,
+        note="cost after tuning over before, in a loop without sampling, delay and noise",
     )
     study.metric(
-        f"{name}.survived",
-        np.mean(found.seen["held out"][1].ok),
-        1.0,
-        0.0,
-        note="of scenarios held out, with samples, delay and noise",
+        f"{name}.completed_fraction",
+        np.mean(found.evaluations["held out"][1].ok),
+        at_least=1.0,
+        note="fraction of the held-out scenarios that run to their end, with sampling, "
+        "delay and noise",
     )
 
 
-def keep(study: Study, found: TuningResult) -> None:
-    """Gains on disk; what an interrupted tuning would go on with is gone."""
+def save_gains(study: Study, found: TuningResult) -> None:
+    """Write the gains and delete the checkpoints of the finished tuning."""
     found.save(study.out / "gains.json")
-    for kept in study.out.glob("tuning*.npz"):
-        kept.unlink()
+    for checkpoint in study.out.glob("tuning*.npz"):
+        checkpoint.unlink()
 
 
-def race(
+def compare_searches(
     study: Study,
     name: str,
     found: TuningResult,
     budget: int,
-    methods: Sequence[str] = tuple(RIVALS),
+    methods: Sequence[str] = tuple(BASELINE_METHODS),
 ) -> dict[str, BaselineSearch]:
-    """Beside CMA-ES, Nelder and Mead and chance, at equal cost."""
+    """Compare with other searches by the simulations they need for equal cost."""
     runs = controllers.compare_searches(found, budget=budget, methods=methods)
-    mine, rival = runs["gradient"], runs["CMA-ES"]
+    gradient, cmaes = runs["gradient"], runs["CMA-ES"]
     study.metric(
         f"{name}.simulations_vs_cmaes",
-        mine.simulations_to(rival.cost) / rival.history[-1, 0],
-        0.0,
-        1.0,
-        note=f"to the cost of CMA-ES after {budget} runs through all scenarios; a "
-        f"gradient is counted as {GRADIENT}; aim 0.1",
+        gradient.simulations_to(cmaes.cost) / cmaes.history[-1, 0],
+        at_most=0.1,
+        note="aim: simulations that the gradient search needs to reach the cost of "
+        f"CMA-ES, over the {budget} that CMA-ES takes; a gradient is counted as "
+        f"{SIMULATIONS_PER_GRADIENT}",
     )
     rows = [
         (
@@ -82,8 +87,8 @@ def race(
             x.history[-1, 0],
             x.history[-1, 1],
             x.cost,
-            x.best_after(mine.history[-1, 1]),
-            mine.simulations_to(x.cost),
+            x.best_after(gradient.history[-1, 1]),
+            gradient.simulations_to(x.cost),
         )
         for k, x in runs.items()
     ]
@@ -93,9 +98,9 @@ def race(
             "search",
             "simulations",
             "seconds",
-            "least cost",
-            "in the gradient's time",
-            "gradient's simulations to it",
+            "lowest cost",
+            "lowest cost in the time of the gradient search",
+            "simulations of the gradient search to this cost",
         ),
         rows,
     )
@@ -104,7 +109,7 @@ def race(
         k: np.interp(grid, x.history[:, 0], x.history[:, 2]) for k, x in runs.items()
     }
     study.report.plot(
-        "Searches: the least cost so far",
+        "Searches: lowest cost so far",
         ("runs through all scenarios", "", grid),
         ("cost", ""),
         lines,
@@ -114,24 +119,22 @@ def race(
 
 
 def margin_table(study: Study, name: str, found: TuningResult) -> None:
-    """How much gain and lag the loop bears, with its delay, before and after."""
+    """Report gain, phase and modulus margins with the delay, before and after."""
     assert found.margins is not None
     study.metric(
         f"{name}.modulus_margin",
         found.margins[1].modulus.min(),
-        1.0,
-        0.5,
-        note="least distance of an open loop from minus one, delay included; half is "
-        "what is asked for",
+        at_least=0.5,
+        note="least distance of an open loop from minus one, delay included",
     )
     study.metric(
         f"{name}.phase_margin",
         found.margins[1].phase.min(),
         unit="deg",
-        note="likewise",
+        note="least phase margin of a loop, delay included",
     )
     study.report.table(
-        "Margins of each loop, the others closed, worst of all scenarios",
+        "Margins of each loop with the others closed, worst of all scenarios",
         ("gains", "loop", "gain, dB", "phase, deg", "modulus"),
         [
             (when, i + 1, 20 * np.log10(m.gain[i]), m.phase[i], m.modulus[i])
@@ -142,16 +145,9 @@ def margin_table(study: Study, name: str, found: TuningResult) -> None:
 
 
 def gain_table(study: Study, found: TuningResult) -> None:
-    """Before, after, and how the cost changes with each."""
-    flat = lambda gains: [float(y) for k in sorted(gains) for y in np.ravel(gains[k])]
-    changes = found.sensitivity()
+    """Tabulate the parameters before and after, and the sensitivity of the cost."""
     study.report.table(
-        "What was tuned",
-        ("parameter", "before", "after", "cost with 0.9 of it", "with 1.1 of it"),
-        [
-            (name, f"{old:.5g}", f"{new:.5g}", *map(percent, changes[name]))
-            for name, old, new in zip(
-                changes, flat(found.before), flat(found.gains), strict=True
-            )
-        ],
+        "Tuned parameters",
+        ("parameter", "before", "after", "cost at 90 %", "cost at 110 %"),
+        found.gain_table(),
     )

@@ -9,11 +9,10 @@ import numpy as np
 from jaxtyping import Array
 
 import djdyn
-from controllers import Backstepping, RootMeanSquare, Scenarios, multisine
-from controllers.tuning.terms import AbstractTerm
+from controllers import AbstractTerm, Backstepping, RootMeanSquare, Scenarios, multisine
 from djdyn.multibody.time_functions import Moves
 from djdyn.parts import ExternalWrench
-from djdyn.system.system import Instant
+from djdyn.system.instant import Instant
 
 from ...harness.tuning_report import as_built
 from .conditions import AREA, MOVES, Shares, scenarios

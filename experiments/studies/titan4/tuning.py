@@ -7,7 +7,7 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, TuningResult
+from controllers import RobustnessMargins, Scenarios, SearchOptions, TuningResult
 from djdyn import FreeParameter, Positive, Sigmoid
 
 from ...harness.study import Study
@@ -66,9 +66,12 @@ def tuned(
     no loop.
     """
     return controllers.tune(
-        begun(source), span, free=free, cost=COST, scenarios=train, max_steps=steps,
-        saves=saves, rest=evaluate.ALL_MOVE, loop=evaluate.VALVES, delay=1.5 * PERIOD,
-        modulus=MODULUS, penalty=STIFFNESS, **more, **HOW,
+        begun(source), span, free=free, cost=COST, scenarios=train, saves=saves,
+        search=SearchOptions(max_steps=steps, penalty=STIFFNESS),
+        robustness=RobustnessMargins(
+            evaluate.ALL_MOVE, evaluate.VALVES, delay=1.5 * PERIOD, modulus=MODULUS
+        ),
+        **more, **HOW,
     )  # fmt: skip
 
 

@@ -14,29 +14,38 @@ import numpy as np
 
 import controllers
 import djdyn
-from controllers import Scenarios, TuningResult
-from controllers.tuning.objective import Objective
-from controllers.tuning.tune import evaluate
+from controllers import (
+    RobustnessMargins,
+    Scenarios,
+    SearchOptions,
+    TuningResult,
+)
 
 from ...harness.study import Study
-from ...harness.tuning_report import gain_table, keep, margin_table, race, without
-from ..crane import study as crane
+from ...harness.tuning_report import (
+    compare_continuous,
+    compare_searches,
+    gain_table,
+    margin_table,
+    save_gains,
+)
+from ..crane import model as crane
 from .model import (
-    DAMPED,
-    DAMPING,
     FOOT,
-    HOW,
-    HULL,
-    LATEST,
+    HULL_DAMPING,
+    HULL_STIFFNESS,
     LIMITS,
+    MAX_PHASE_LAG,
+    MIN_DAMPING_RATIO,
     PERIOD,
     SAVES,
+    SIMULATION,
     SPAN,
     build,
     conditions,
     cost,
     free,
-    rest,
+    parked_state,
     standing,
 )
 
@@ -46,28 +55,30 @@ STAGES = 3
 
 
 def run(study: Study) -> None:
+    """Tune gains and timing, and compare with other searches."""
     system = study.customise(build())
     study.report.text(
         "The crane slews to the pick-up side, reaches out, lifts, slews across the "
-        "vessel and reaches out again, in 25 s, with payloads of 50 to 300 kg on hulls "
-        "whose stiffness differs by a half. Six gains, and when its five moves begin "
-        "and end, are tuned at once: moves stay in their order and within the cycle, "
-        "and may use its pauses. The cost is the peak of the bending moment in the "
-        "foot and the range of one cycle that tires it as much, each over its value "
-        "at the start, and errors of angle and speed; each joint stays damped to at "
-        f"least {DAMPED:g} of critical, and its loop loses at most {LATEST:g} rad to "
-        "the delay where its gain is one. Controllers take samples every 2 ms, their "
-        "torques come a sample late, and encoders have noise. All runs start where the "
-        "first gains hold the crane; stiffer ones first lift its sag, which counts "
-        "against them."
+        "vessel and reaches out again in 25 s. Payloads range from 50 to 300 kg, hull "
+        "stiffnesses from 0.75 to 1.25 of the nominal one. Six gains and the start and "
+        "end times of five moves are tuned together. The moves keep their order and "
+        "stay within the cycle and its pauses. The cost is the sum of the peak bending "
+        "moment in the foot, the damage-equivalent moment range, each over its value "
+        "at the start, and the errors of angle and speed. Two constraints hold: each "
+        f"joint has a damping ratio of at least {MIN_DAMPING_RATIO:g}, and the delay "
+        f"takes at most {MAX_PHASE_LAG:g} rad of phase where the loop has a gain of "
+        "one. Controllers are sampled every 2 ms, their torques act one sample late, "
+        "and encoders have noise. All runs start from the equilibrium with the first "
+        "gains. Stiffer gains first lift the crane from its sag, and this motion is "
+        "part of their cost."
     )
     study.report.text(
-        "Under the crane's weight the cubic springs of the source leave the vessel "
-        "unstable when upright, and its motion chaotic: no gain could be judged over "
-        "more than some seconds. So water is added, which holds the hull upright "
-        f"({HULL:g} N m/rad) and damps it ({DAMPING:g} N m s/rad, an eighth of "
-        "critical). The cycle runs twice as fast as in the crane study, where the "
-        "moment at rest is nearly all of the peak."
+        "Under the weight of the crane, the cubic springs of the source do not "
+        "stabilise the upright vessel. Its motion is chaotic, and gains cannot be "
+        "compared over more than a few seconds. This study adds water that holds the "
+        f"hull upright ({HULL_STIFFNESS:g} N m/rad) and damps it ({HULL_DAMPING:g} "
+        "N m s/rad, an eighth of critical). The cycle is twice as fast as in the crane "
+        "study, where the static moment is nearly all of the peak."
     )
     with study.stage("scenarios"):
         some = (8, 8) if study.quick else (16, 64)
@@ -78,63 +89,60 @@ def run(study: Study) -> None:
     with study.stage("tuning"):
         found = controllers.tune(
             system, SPAN, free=free(), cost=cost(*scale), constraints=LIMITS,
-            penalty=100.0, scenarios=train, held_out=others, saves=SAVES,
-            max_steps=10 if study.quick else 60, rest=rest, loop="pd.u",
-            delay=1.5 * PERIOD, save=study.out / "tuning", **HOW,
+            scenarios=train, hold_out=others, saves=SAVES,
+            search=SearchOptions(max_steps=10 if study.quick else 60, penalty=100.0),
+            robustness=RobustnessMargins(parked_state, "pd.u", delay=1.5 * PERIOD),
+            save=study.out / "tuning", **SIMULATION,
         )  # fmt: skip
-        keep(study, found)
-        judged(study, found)
-        without(study, "tune_crane", found, others)
+        save_gains(study, found)
+        report_result(study, found)
+        compare_continuous(study, "tune_crane", found, others)
     with study.stage("other searches"):
         if not study.quick:
-            race(study, "tune_crane", found, 1000, ("CMA-ES", "Nelder-Mead"))
+            methods = ("CMA-ES", "Nelder-Mead")
+            compare_searches(study, "tune_crane", found, 1000, methods)
 
 
 def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:
-    """Mean peak and mean equivalent range before tuning, N m."""
+    """Return the mean peak and damage-equivalent moment before tuning, N m."""
     terms = cost(1.0, 1.0)
-    plain = Objective(
-        system, SPAN, free(), terms, some, {}, SAVES, "mean", "penalise", 1.0, HOW
-    )
-    seen = evaluate(plain, plain.x0).terms
+    seen = controllers.evaluate(system, SPAN, terms, some, saves=SAVES, **SIMULATION).terms
     return float(np.mean(seen["peak"])), float(np.mean(seen["fatigue"]))
 
 
-def judged(study: Study, found: TuningResult) -> None:
+def report_result(study: Study, found: TuningResult) -> None:
+    """Report loads, tracking, stability and margins on the held-out scenarios."""
     numbers = found.figures()["held out"]
     for name, term in (("peak_moment", "peak"), ("fatigue", "fatigue")):
         before, after = numbers[term]
         study.metric(
             f"tune_crane.{name}_ratio",
             after / before,
-            0.0,
-            0.9 if study.quick else 0.7,
-            note="after over before, on scenarios held out",
+            at_most=0.9 if study.quick else 0.7,
+            note="after tuning over before, on held-out scenarios",
         )
     before, after = numbers["tracking"]
     study.metric(
         "tune_crane.tracking_ratio",
         np.sqrt(after / before),
-        0.0,
-        1.0,
-        note="of rms errors, on scenarios held out",
+        at_most=1.0,
+        note="rms error after tuning over before, on held-out scenarios",
     )
     assert found.spectral_abscissa is not None
     study.metric(
-        "tune_crane.largest_growth",
+        "tune_crane.spectral_abscissa",
         found.spectral_abscissa[1].max(),
-        0.0,
-        1e-6,
+        at_most=1e-6,
         unit="1/s",
-        note="largest real part of a pole of the tuned loop, in all scenarios; that of "
-        "the integrals, which are not used, is zero",
+        note="largest real part of a pole of the tuned loop, in all scenarios; the "
+        "unused integrals have poles at zero",
     )
-    at_rest = standing_share(found)
+    at_rest = static_load_share(found)
     study.metric(
-        "tune_crane.standing_share",
+        "tune_crane.static_load_share",
         at_rest,
-        note="of the first peak, what the crane reaching out at rest has: no tuning "
-        "gets below it",
+        note="static moment of the crane reaching out, over the peak before tuning; no "
+        "tuning gets below it",
     )
     margin_table(study, "tune_crane", found)
     postures(study, found)
@@ -142,8 +150,8 @@ def judged(study: Study, found: TuningResult) -> None:
     figures(study, found)
 
 
-def standing_share(found: TuningResult) -> float:
-    """Mean moment in the foot when all stands still at the last point, of the peak."""
+def static_load_share(found: TuningResult) -> float:
+    """Return the mean static moment in the foot at the last point, over the peak."""
     some, system = found.objective.scenarios, found.system
     end = djdyn.get_parameters(system, "reference.path.points")[-1]
     still = [standing(some.put(system, k), end) for k in range(len(some))]
@@ -153,7 +161,7 @@ def standing_share(found: TuningResult) -> float:
 
 
 def postures(study: Study, found: TuningResult) -> None:
-    """Margins at rest at each point of the cycle, with the extremes of payloads."""
+    """Report static margins at each point of the cycle, with extreme payloads."""
     some, path = found.objective.scenarios, crane.moves()
     masses = np.asarray(some.parameters["payload.mass"])
     rows = []
@@ -170,25 +178,23 @@ def postures(study: Study, found: TuningResult) -> None:
     study.metric(
         "tune_crane.postures.modulus_margin",
         min(after for _, _, after in rows),
-        1.0,
-        0.5,
-        note="at the worst point of the cycle, with the lightest and heaviest payload; "
-        "half is what is asked for",
+        at_least=0.5,
+        note="at the worst point of the cycle, with the lightest and heaviest payload",
     )
     study.report.table(
-        "Modulus margin at the points of the cycle, worst joint and payload",
+        "Modulus margin at each point of the cycle, worst joint and payload",
         ("point", "before", "after"),
         rows,
     )
 
 
 def figures(study: Study, found: TuningResult) -> None:
-    """The first scenario, before and after."""
+    """Plot the first scenario before and after tuning."""
     some = found.objective.scenarios
     shown = {}
     for name, system in (("before", found.objective.system), ("after", found.system)):
         run = djdyn.rollout(
-            system, SPAN, some.initial_state, parameters=some.parameters, **HOW
+            system, SPAN, some.initial_state, parameters=some.parameters, **SIMULATION
         )
         shown[name] = run.lane(0)
     times = np.asarray(shown["after"].t)[::10]
@@ -209,7 +215,7 @@ def figures(study: Study, found: TuningResult) -> None:
         {k: np.asarray(r.y.q)[::10, 0] * crane.DEG for k, r in shown.items()},
     )
     study.report.plot(
-        "Tuning: the least cost so far",
+        "Tuning: lowest cost so far",
         ("step", "", np.arange(1.0, len(found.history) + 1)),
         ("cost", ""),
         {"scenarios tuned on": np.minimum.accumulate(found.history[:, 0])},

@@ -12,9 +12,17 @@ import scipy.stats
 
 import controllers as c
 import djdyn
-from controllers import JointPID, MeanSquare, sample, tune
+from controllers import (
+    JointPID,
+    MeanSquare,
+    RobustnessMargins,
+    SearchOptions,
+    cost_of,
+    sample,
+    tune,
+)
 from controllers.linear.margins import moduli, opened
-from controllers.tuning.result import cost_of, costs_of
+from controllers.tuning.evaluate import costs_of
 from djdyn import FreeParameter, Positive, Sigmoid
 from djdyn.parts import JointActuator, JointSpring
 
@@ -22,6 +30,8 @@ from djdyn.parts import JointActuator, JointSpring
 MASS, RHO = 2.0, 0.05
 GAINS = [FreeParameter("pid.kp", Positive()), FreeParameter("pid.kd", Positive())]
 HOW = {"solver": "rk4", "dt": 0.02, "progress": False}
+REST = djdyn.System.initial_state
+LM = SearchOptions(method="lm")
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +62,9 @@ COST = {
 def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
     """Least of the integral of q2 + rho u2: kp2 = 1/rho, kd2 = 2 m kp."""
     found = tune(
-        slide, 16.0, free=GAINS, cost=COST, scenarios=moved, method=method,
-        saves=801, operating_point=lambda s: s.initial_state(), loop="pid.u", **HOW,
+        slide, 16.0, free=GAINS, cost=COST, scenarios=moved, saves=801,
+        search=SearchOptions(method=method),
+        robustness=RobustnessMargins(REST, "pid.u"), **HOW,
     )  # fmt: skip
     kp = np.sqrt(1 / RHO)
     assert np.allclose(found.gains["pid.kp"], kp, rtol=2e-3)
@@ -79,7 +90,7 @@ def test_a_limit_is_kept(slide, tmp_path):
     found = tune(
         slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
         scenarios=start, constraints={"force": c.Limit("pid.u", -4.0, 4.0)},
-        outer_iterations=6, saves=151, **HOW,
+        search=SearchOptions(outer_iterations=6), saves=151, **HOW,
     )  # fmt: skip
     assert np.allclose(found.gains["pid.kp"], 4.0, rtol=5e-3)
     assert found.simulations[0] == 8  # two gradients: one of what limits add alone
@@ -93,7 +104,8 @@ def test_penalties_are_what_limits_add(slide):
     """From 1 m the effort of 2 N exceeds its limit."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     cost = {"tracking": MeanSquare("slide.q", scale=0.3)}
-    given = {"scenarios": start, "max_steps": 1, "saves": 151, **HOW}
+    search = SearchOptions(max_steps=1)
+    given = {"scenarios": start, "search": search, "saves": 151, **HOW}
     force = {"force": c.Limit("pid.u", -0.5, 0.5)}
     free = tune(slide, 6.0, free=GAINS, cost=cost, **given).objective
     held = tune(slide, 6.0, free=GAINS, cost=cost, constraints=force, **given).objective
@@ -106,12 +118,13 @@ def test_penalties_are_what_limits_add(slide):
 
 
 def test_many_gains_are_looked_at_at_once(slide, moved):
-    """As if one after another, with limits and margins, beside CMA-ES and chance."""
+    """As if one after another, with limits and margins; CMA-ES and random search."""
     pytest.importorskip("cma")
     found = tune(
-        slide, 3.0, free=GAINS, cost=COST, scenarios=moved, max_steps=12, saves=151,
-        constraints={"force": c.Limit("pid.u", -1.0, 1.0)}, modulus=0.7, delay=0.02,
-        operating_point=lambda s: s.initial_state(), loop="pid.u", **HOW,
+        slide, 3.0, free=GAINS, cost=COST, scenarios=moved, saves=151,
+        constraints={"force": c.Limit("pid.u", -1.0, 1.0)},
+        search=SearchOptions(max_steps=12),
+        robustness=RobustnessMargins(REST, "pid.u", delay=0.02, modulus=0.7), **HOW,
     )  # fmt: skip
     objective, rng = found.objective, np.random.default_rng(0)
     xs = objective.x0[None] + 0.3 * rng.standard_normal((6, 2))  # as many as CMA-ES has
@@ -145,8 +158,8 @@ def test_a_margin_is_kept(slide):
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     found = tune(
         slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
-        scenarios=start, operating_point=lambda s: s.initial_state(), loop="pid.u",
-        delay=0.02, modulus=0.7, outer_iterations=6, saves=151, **HOW,
+        scenarios=start, search=SearchOptions(outer_iterations=6), saves=151,
+        robustness=RobustnessMargins(REST, "pid.u", delay=0.02, modulus=0.7), **HOW,
     )  # fmt: skip
     assert found.margins is not None
     assert np.allclose(found.margins[1].modulus, 0.7, atol=5e-3)
@@ -158,15 +171,15 @@ def test_margins_of_a_motion_have_derivatives_by_gains(slide):
     bent = JointSpring("slide", 40.0, exponent=3)
     system = djdyn.System(slide.mechanism, {**slide.parts, "bent": bent}, slide.inputs)
     some = c.Scenarios({}, system.initial_state(q={"slide": 1.0}))
-    given = {"rest": 0.4, "loop": "pid.u", "delay": 0.05, "modulus": 0.9}
     found = tune(
-        system, 2.0, free=GAINS, cost=COST, scenarios=some, max_steps=1, saves=51,
-        **given, **HOW,
+        system, 2.0, free=GAINS, cost=COST, scenarios=some, saves=51,
+        search=SearchOptions(max_steps=1),
+        robustness=RobustnessMargins(0.4, "pid.u", delay=0.05, modulus=0.9), **HOW,
     )  # fmt: skip
     assert found.margins is not None and found.spectral_abscissa is not None
     excess = lambda x: found.objective.evaluate(x).excess
     of = jax.jit(lambda x: jnp.concatenate([e[0] for e in excess(x).values()]))
-    at = found.objective.passed(found.x, 0.4)
+    at = found.objective.states_at(found.x, 0.4)
     y = jax.tree.map(lambda x: x[0], at)
     known = c.margins(found.system, y, "pid.u", 0.05, 0.4)
     assert np.allclose(
@@ -190,10 +203,10 @@ def test_moduli_have_derivatives(slide):
 
     @jax.jit
     def of(gains):
-        far, growth = moduli(
+        modulus, abscissa = moduli(
             opened(with_parameters(gains), y, ("pid.u",)).with_delay(0.05)
         )
-        return jnp.stack([far[0], growth])
+        return jnp.stack([modulus[0], abscissa])
 
     with_parameters = lambda x: djdyn.with_parameters(
         slide, {"pid.kp": x[:1], "pid.kd": x[1:2], "pid.ki": x[2]}
@@ -212,8 +225,8 @@ def test_moduli_have_derivatives(slide):
     assert 0.2 < of(stable)[0] < 0.9 and of(stable)[1] < 0 < of(with_delay)[1]
     assert c.margins(with_parameters(with_delay), y, "pid.u").spectral_abscissa < 0
     loop = lambda s: MASS * s**3 + (2 * s**2 + 30 * s + 60) * np.exp(-0.05 * s)
-    growth = scipy.optimize.newton(loop, 0.5 + 4j).real
-    assert np.allclose(of(unstable)[1], growth) and growth > 0.1
+    abscissa = scipy.optimize.newton(loop, 0.5 + 4j).real
+    assert np.allclose(of(unstable)[1], abscissa) and abscissa > 0.1
     assert np.isnan(of(jnp.array([jnp.nan, 8.0, 9.0]))[1])  # and nothing raised
 
 
@@ -224,21 +237,23 @@ def test_a_limit_that_cannot_be_kept_is_named(slide):
     with pytest.warns(UserWarning, match=r"limit 'force' is not kept.* in 1 of 1"):
         tune(
             stiff, 2.0, free=[FreeParameter("pid.kp", Sigmoid(5.0, 9.0))],
-            cost=COST, scenarios=start, outer_iterations=2, max_steps=5, saves=51,
+            cost=COST, scenarios=start, saves=51,
+            search=SearchOptions(outer_iterations=2, max_steps=5),
             constraints={"force": c.Limit("pid.u", -4.0, 4.0)}, **HOW,
         )  # fmt: skip
 
 
 def test_a_tuning_goes_on_where_it_stopped(slide, moved, tmp_path):
     given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
-    whole = tune(slide, 4.0, max_steps=6, **given)
-    tune(slide, 4.0, max_steps=3, save=tmp_path / "kept", **given)
-    operating_point = tune(slide, 4.0, max_steps=6, save=tmp_path / "kept", **given)
-    assert np.allclose(operating_point.x, whole.x) and len(
-        operating_point.history
-    ) == len(whole.history)
+    few, more = SearchOptions(max_steps=3), SearchOptions(max_steps=6)
+    whole = tune(slide, 4.0, search=more, **given)
+    tune(slide, 4.0, search=few, save=tmp_path / "kept", **given)
+    resumed = tune(slide, 4.0, search=more, save=tmp_path / "kept", **given)
+    assert np.allclose(resumed.x, whole.x)
+    assert len(resumed.history) == len(whole.history)
     with pytest.raises(ValueError, match="another method"):
-        tune(slide, 4.0, method="adam", save=tmp_path / "kept", **given)
+        adam = SearchOptions(method="adam")
+        tune(slide, 4.0, search=adam, save=tmp_path / "kept", **given)
     with pytest.raises(ValueError, match="other data or settings"):
         heavy = djdyn.with_parameters(slide, {"slide.mass": 3.0})
         tune(heavy, 4.0, save=tmp_path / "kept", **given)
@@ -247,8 +262,8 @@ def test_a_tuning_goes_on_where_it_stopped(slide, moved, tmp_path):
 @pytest.mark.parametrize("risk", ["worst", 0.5])
 def test_risks_look_at_the_worst(slide, moved, risk):
     given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
-    found = tune(slide, 4.0, risk=risk, max_steps=2, **given)
-    costs = np.sort(found.seen["tuned on"][1].costs)
+    found = tune(slide, 4.0, search=SearchOptions(risk=risk, max_steps=2), **given)
+    costs = np.sort(found.evaluations["tuned on"][1].costs)
     wanted = costs[-1] if risk == "worst" else costs[-4:].mean()
     assert np.isclose(found.figures()["tuned on"]["cost"][1], wanted)
 
@@ -261,9 +276,9 @@ def test_a_scenario_that_diverges_spoils_no_other(slide, diverged):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = tune(
-            slide, 4.0, free=GAINS, cost=COST, scenarios=lanes, diverged=diverged,
-            max_steps=10, saves=101, operating_point=2.0, loop="pid.u", modulus=0.5,
-            **HOW,
+            slide, 4.0, free=GAINS, cost=COST, scenarios=lanes, saves=101,
+            search=SearchOptions(diverged=diverged, max_steps=10),
+            robustness=RobustnessMargins(2.0, "pid.u", modulus=0.5), **HOW,
         )  # fmt: skip
     assert found.figures()["tuned on"]["diverged"] == (1.0, 1.0)
     assert np.all(np.isfinite(found.x)) and found.cost_ratio < 1
@@ -278,7 +293,7 @@ def test_a_scenario_that_diverges_spoils_no_other(slide, diverged):
 
 def test_several_starts_run_at_once(slide, moved):
     given = {"free": GAINS, "cost": COST, "scenarios": moved, "saves": 101, **HOW}
-    found = tune(slide, 8.0, starts=3, max_steps=40, **given)
+    found = tune(slide, 8.0, search=SearchOptions(num_starts=3, max_steps=40), **given)
     assert found.history.shape[1] == 3
     assert np.allclose(found.history[-1], found.history[-1].min(), rtol=1e-3)
 
@@ -290,18 +305,18 @@ def test_several_starts_run_at_once(slide, moved):
         ("'pid.mode' is no number", {"free": ["pid.mode"]}),
         ("no parameter 'pid.kq'", {"free": ["pid.kq"]}),
         ("no terms", {"cost": {}}),
-        ("need a state of rest", {"loop": "pid.u"}),
-        ("a modulus from 0 to 1 is kept at a loop", {"modulus": 0.5}),
-        ("from 0 to 1 s have no state at 1.5 s", {"rest": 1.5}),
         (
-            "bounds of 'pid.kp' are kept by method 'bfgs' alone",
-            {"method": "lm", "free": [FreeParameter("pid.kp", djdyn.Box(1, 9))]},
+            "from 0 to 1 s have no state at 1.5 s",
+            {"robustness": RobustnessMargins(1.5)},
         ),
+        (
+            "only method 'bfgs' keeps the bounds of 'pid.kp'",
+            {"search": LM, "free": [FreeParameter("pid.kp", djdyn.Box(1, 9))]},
+        ),
+        ("not 'worst'", {"search": SearchOptions(method="lm", risk="worst")}),
         ("unknown signal 'pid.w'", {"cost": {"effort": MeanSquare("pid.w")}}),
-        ("method is", {"method": "simplex"}),
-        ("risk is", {"risk": 2.0}),
-        ("diverged is", {"diverged": "forget"}),
-        ("no sum of squares", {"method": "lm", "cost": {"a": c.Peak("pid.u")}}),
+        ("method is", {"search": SearchOptions(method="simplex")}),
+        ("not a sum of squares", {"search": LM, "cost": {"a": c.Peak("pid.u")}}),
         (
             "not inside the domain",
             {"free": [FreeParameter("pid.kp", Sigmoid(5.0, 9.0))]},
@@ -313,10 +328,37 @@ def test_what_cannot_be_tuned_is_named(slide, said, wrong):
         tune(slide, 1.0, **({"free": GAINS, "cost": COST, **HOW} | wrong))
 
 
+def test_options_that_make_no_sense_are_named():
+    with pytest.raises(ValueError, match="risk is"):
+        SearchOptions(risk=2.0)
+    with pytest.raises(ValueError, match="diverged is"):
+        SearchOptions(diverged="forget")
+    with pytest.raises(ValueError, match="at least one start"):
+        SearchOptions(num_starts=0)
+    with pytest.raises(ValueError, match="a modulus margin needs a loop"):
+        RobustnessMargins(REST, modulus=0.5)
+
+
+def test_evaluations_are_those_of_a_tuning(slide, moved):
+    given = {"scenarios": moved, "saves": 101, "solver": "rk4", "dt": 0.02}
+    limits = {"force": c.Limit("pid.u", -1.0, 1.0)}
+    found = tune(
+        slide, 2.0, free=GAINS, cost=COST, constraints=limits, progress=False,
+        search=SearchOptions(max_steps=2), **given,
+    )  # fmt: skip
+    pair = zip((slide, found.system), found.evaluations["tuned on"], strict=True)
+    for system, known in pair:
+        alone = c.evaluate(system, 2.0, COST, constraints=limits, **given)
+        assert np.allclose(alone.costs, known.costs, rtol=1e-10)
+        assert np.allclose(alone.excess["force"], known.excess["force"], atol=1e-10)
+    one = c.evaluate(slide, 2.0, COST, solver="rk4", dt=0.02)
+    assert one.costs.shape == (1,) and one.costs == 0.0 and one.ok
+
+
 def test_what_cannot_be_sampled_is_named(slide):
     with pytest.raises(ValueError, match="empty"):
         sample(slide, 0)
-    with pytest.raises(ValueError, match="one number"):
+    with pytest.raises(ValueError, match="same number of scenarios"):
         c.Scenarios({"slide.mass": jnp.ones(2), "pid.kp": jnp.ones((3, 1))})
     with pytest.raises(ValueError, match="cannot be kept"):
         c.Limit("pid.u", 2.0, 1.0)
