@@ -166,8 +166,10 @@ class Objective(AbstractProblem):
 
         **Returns:** the runs, and the quantities that terms and limits look at.
         """
-        # A sampled controller saves its samples.
-        sampled = self.rollout_options.get("control_period") is not None
+        options = self.rollout_options.get("options")
+        period = options.control_period if options is not None else None
+        period = self.rollout_options.get("control_period", period)
+        sampled = period is not None  # then a rollout saves its samples
         run = djdyn.rollout(
             self.system,
             self.t1,

@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 import djdyn
-from controllers import flat_step, ilqr, receding_horizon, search
+from controllers import flat_step, ilqr, receding_horizon, search_baseline
 from djdyn.parts import JointActuator
 
 
@@ -89,10 +89,10 @@ def test_rivals_keep_to_their_budget(method):
     if method == "CMA-ES":
         pytest.importorskip("cma")
     bowl = lambda x: np.sum((x - 0.3) ** 2, -1)
-    found = search(method, bowl, 3, budget=200)
+    found = search_baseline(method, bowl, 3, budget=200)
     assert len(found.history) <= 200 and found.history[0, 2] >= found.cost
     assert np.isclose(bowl(found.x), found.cost) and found.cost < 0.1
     assert found.simulations_to(found.cost) <= 200
     assert found.simulations_to(-1.0) == np.inf
     with pytest.raises(ValueError, match="method is"):
-        search("gradient", bowl, 3, budget=2)
+        search_baseline("gradient", bowl, 3, budget=2)

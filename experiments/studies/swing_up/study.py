@@ -1,8 +1,8 @@
 """Swing-up: a pendulum on a wagon, planned by iLQR, held by LQR, from random starts.
 
 The wagon of Rokseth, master's thesis, NTNU, 2014, example 3.6. Plans are made with one
-model; what follows them is stepped four times as finely, and in a second run measures
-with noise and acts a sample late.
+model. The model that follows them has steps four times as fine; in a second run its
+measurements have noise and its inputs act one sample late.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 import djdyn
-from controllers import Plan, flat_step, ilqr, linearise, lqr, search
+from controllers import Plan, flat_step, ilqr, linearise, lqr, search_baseline
 from djdyn.parts import JointActuator, JointSpring
 from djdyn.view import Scene
 
@@ -22,14 +22,14 @@ from ...harness.study import Study
 
 TITLE = "Swing-up of a pendulum on a wagon"
 STAGES = 4
-PUSH = 20.0  # N, the most that the drive gives
-PERIOD, PLANNED, HELD = 0.02, 150, 150  # s, samples
-ROUNDS = 60
+MAX_FORCE = 20.0  # N
+PERIOD, PLAN_SAMPLES, HOLD_SAMPLES = 0.02, 150, 150  # s, 1, 1
+ITERATIONS = 60
 NOISE = jnp.array([1e-3, 2e-3, 1e-2, 2e-2])  # m, rad, m/s, rad/s
 Q, R = (1.0, 10.0, 1.0, 1.0), (0.1,)
-FINAL = jnp.array([50.0, 500.0, 20.0, 50.0])
-NEAR = jnp.array([0.3, 0.1, 0.5, 0.5])  # m, rad, m/s, rad/s: upright
-FREE_MOTION = {  # t: q, v from (0.1, 0.2) at rest, by Hamilton's equations
+FINAL_WEIGHTS = jnp.array([50.0, 500.0, 20.0, 50.0])
+UPRIGHT_LIMITS = jnp.array([0.3, 0.1, 0.5, 0.5])  # m, rad, m/s, rad/s
+FREE_MOTION = {  # s: q, v by Hamilton's equations, from (0.1, 0.2) at rest
     0.5: (0.01276055, 1.80910531, 0.15679522, 7.93989473),
     1.0: (0.09584614, 3.28702490, -1.09413706, -10.10075058),
     2.0: (-0.08072645, 0.77503677, -0.37620378, 4.13021271),
@@ -37,9 +37,9 @@ FREE_MOTION = {  # t: q, v from (0.1, 0.2) at rest, by Hamilton's equations
 
 
 def build(**parts: Any) -> djdyn.System:
-    """Springs, rod and an input `push`; the angle is from the upward vertical.
+    """Return wagon and rod on springs, with an input `push` and additional parts.
 
-    `parts` are added.
+    The angle is measured from the upward vertical.
     """
     bodies = (
         djdyn.Body("wagon", "world", djdyn.Prismatic((1, 0, 0)), 2.0),
@@ -55,24 +55,26 @@ def build(**parts: Any) -> djdyn.System:
 
 
 def running(x: Array, u: Array) -> Array:
+    """Return the running cost of a sample."""
     upright = 0.5 * (1 - jnp.cos(x[1]))
     slow = 0.1 * x[0] ** 2 + 0.01 * x[2] ** 2 + 0.01 * x[3] ** 2
     return PERIOD * (1e-3 * u @ u + upright + slow)
 
 
 def final(x: Array) -> Array:
-    return x @ (FINAL * x) / 2
+    """Return the cost of the last state."""
+    return x @ (FINAL_WEIGHTS * x) / 2
 
 
 def starts(count: int, seed: int = 0) -> Array:
-    """Anywhere on the rails, the rod at any angle and moving."""
+    """Return random initial states, with the rod at any angle."""
     most = jnp.array([0.2, jnp.pi, 0.5, 2.0])
     key = jax.random.key(seed)
     return most[None] * jax.random.uniform(key, (count, 4), minval=-1.0, maxval=1.0)
 
 
 class Rig:
-    """The wagon, what plans for it, and the regulator at the top."""
+    """The wagon with its planner and the regulator of the upright state."""
 
     def __init__(self, system: djdyn.System):
         self.system = system
@@ -81,25 +83,26 @@ class Rig:
         self.sampled = linearise(system).discretise(PERIOD)
         self.K = lqr(self.sampled, Q, R)
 
-    def plan(self, x0: Array, key: Array, rounds: Any = ROUNDS) -> Plan:
-        u = 0.5 * jax.random.normal(key, (PLANNED, 1))
+    def plan(self, x0: Array, key: Array, rounds: Any = ITERATIONS) -> Plan:
+        """Plan a swing-up by iLQR, from random inputs."""
+        u = 0.5 * jax.random.normal(key, (PLAN_SAMPLES, 1))
         given = (self.step, running, final, x0, u)
-        return ilqr(*given, low=-PUSH, high=PUSH, rounds=rounds)
+        return ilqr(*given, low=-MAX_FORCE, high=MAX_FORCE, rounds=rounds)
 
     def follow(self, plan: Plan, noise: Array, late: bool) -> tuple[Array, Array]:
-        """States and inputs: along the plan, then held at the top."""
-        rest = jnp.zeros((HELD, 4))
-        hold = jnp.broadcast_to(-self.K, (HELD, *self.K.shape))
+        """Return states and inputs along the plan and then at the upright state."""
+        upright = jnp.zeros((HOLD_SAMPLES, 4))
+        hold = jnp.broadcast_to(-self.K, (HOLD_SAMPLES, *self.K.shape))
         rows = (
-            jnp.concatenate([plan.x[:-1], rest]),
-            jnp.concatenate([plan.u, jnp.zeros((HELD, 1))]),
+            jnp.concatenate([plan.x[:-1], upright]),
+            jnp.concatenate([plan.u, jnp.zeros((HOLD_SAMPLES, 1))]),
             jnp.concatenate([plan.K, hold]),
             noise,
         )
 
         def one(carry: tuple[Array, Array], row: tuple) -> tuple:
             (x, last), (x_i, u_i, K, n) = carry, row
-            u = jnp.clip(u_i + K @ (x + n - x_i), -PUSH, PUSH)
+            u = jnp.clip(u_i + K @ (x + n - x_i), -MAX_FORCE, MAX_FORCE)
             acts = last if late else u
             new = jax.lax.fori_loop(0, 4, lambda _, x: self.fine(x, acts), x)
             return (new, u), (x, acts)
@@ -109,28 +112,30 @@ class Rig:
 
 
 def run(study: Study) -> None:
+    """Plan swing-ups from random starts, track them, and compare with CMA-ES."""
     count = 32 if study.quick else 256
     system = study.customise(build())
     rig = Rig(system)
     study.report.text(
-        "The wagon has a mass of 2 kg, the rod's end one of 1 kg at 0.3 m; springs "
-        f"hold both to where they should be. At most {PUSH:g} N push the wagon, every "
-        "20 ms anew."
+        "The wagon has a mass of 2 kg, and the rod carries 1 kg at 0.3 m; springs pull "
+        f"both to zero. A force of at most {MAX_FORCE:g} N acts on the wagon and is "
+        "updated every 20 ms."
     )
-    with study.stage("the wagon beside its print"):
-        beside_the_print(study, system)
+    with study.stage("free motion"):
+        run_free_motion(study, system)
     with study.stage("plans"):
         x0 = starts(count)
         keys = jax.random.split(jax.random.key(1), count)
         plans = jax.jit(jax.vmap(rig.plan))(x0, keys)
-    with study.stage("following them"):
-        followed(study, rig, plans)
-    with study.stage("beside CMA-ES"):
+    with study.stage("tracking the plans"):
+        track_plans(study, rig, plans)
+    with study.stage("comparison with CMA-ES"):
         if not study.quick:
-            beside_evolution(study, rig, x0[:4], keys[:4])
+            compare_with_cmaes(study, rig, x0[:4], keys[:4])
 
 
-def beside_the_print(study: Study, system: djdyn.System) -> None:
+def run_free_motion(study: Study, system: djdyn.System) -> None:
+    """Compare the free motion with Hamilton's equations (Rokseth 2014, example 3.6)."""
     times = np.array([0.0, *FREE_MOTION])
     y0 = system.initial_state(q={"wagon": 0.1, "rod": 0.2})
     free = djdyn.simulate(system, 2.0, y0, saveat=times, rtol=1e-11, atol=1e-11)
@@ -138,9 +143,8 @@ def beside_the_print(study: Study, system: djdyn.System) -> None:
     study.metric(
         "swing_up.free_motion.max_error",
         np.abs(found - np.array([*FREE_MOTION.values()])).max(),
-        0.0,
-        1e-6,
-        note="free motion over 2 s against Hamilton's equations",
+        at_most=1e-6,
+        note="largest error of the free motion over 2 s, beside Hamilton's equations",
     )
     study.metric(
         "swing_up.free_motion.energy",
@@ -152,10 +156,12 @@ def beside_the_print(study: Study, system: djdyn.System) -> None:
     )
 
 
-def followed(study: Study, rig: Rig, plans: Plan) -> None:
-    """From the plans' starts, on a finer model; then late and with noise too."""
+def track_plans(study: Study, rig: Rig, plans: Plan) -> None:
+    """Track the plans on a finer model, then also with delay and noise."""
     count = len(plans.cost)
-    grains = jax.random.normal(jax.random.key(2), (count, PLANNED + HELD, 4))
+    grains = jax.random.normal(
+        jax.random.key(2), (count, PLAN_SAMPLES + HOLD_SAMPLES, 4)
+    )
     noise = grains * NOISE[None, None]
     cases = {"": (0 * noise, False), ".delay_and_noise": (noise, True)}
     shown = {}
@@ -163,49 +169,51 @@ def followed(study: Study, rig: Rig, plans: Plan) -> None:
         go = jax.jit(jax.vmap(lambda p, n, late=late: rig.follow(p, n, late)))
         xs, us = (np.asarray(z) for z in go(plans, noise))
         shown[tail] = xs, us
-        up = np.all(np.abs(xs[:, -25:]) < np.asarray(NEAR), axis=(1, 2))
+        up = np.all(np.abs(xs[:, -25:]) < np.asarray(UPRIGHT_LIMITS), axis=(1, 2))
         study.metric(
             f"swing_up{tail}.success_rate",
             np.mean(up),
-            1.0,
-            0.01,
-            note=f"upright in the last half second, from {count} random starts",
+            at_least=0.99,
+            note=f"share of {count} random starts that are upright in the last 0.5 s",
         )
         study.metric(
-            f"swing_up{tail}.largest_push", np.abs(us).max(), 0.0, PUSH, unit="N"
+            f"swing_up{tail}.largest_push",
+            np.abs(us).max(),
+            at_most=MAX_FORCE,
+            unit="N",
+            note="largest force on the wagon",
         )
     poles = np.abs(np.linalg.eigvals(rig.sampled.A - rig.sampled.B @ rig.K))
     study.metric(
         "swing_up.held.largest_pole",
         poles.max(),
-        0.0,
-        1.0,
-        note="of the sampled loop at the top; below one it is stable",
+        at_most=1.0,
+        note="largest modulus of a pole of the sampled loop at the upright state",
     )
     figures(study, rig, shown[""], shown[".delay_and_noise"][0])
 
 
 def figures(study: Study, rig: Rig, shown: tuple[Any, Any], noisy: Any) -> None:
+    """Plot angles, positions and forces of six starts."""
     xs, us = shown
     t = PERIOD * np.arange(xs.shape[1])
     time = ("time", "s", t)
     some = {f"start {i + 1}": i for i in range(6)}
     for what, unit, k, of in (
         ("angle from upright", "rad", 1, xs),
-        ("angle from upright, a sample late and with noise", "rad", 1, noisy),
-        ("place of the wagon", "m", 0, xs),
-        ("push", "N", 0, us),
+        ("angle from upright, with delay and noise", "rad", 1, noisy),
+        ("position of the wagon", "m", 0, xs),
+        ("force", "N", 0, us),
     ):
         series = {name: of[i, :, k] for name, i in some.items()}
         study.report.plot(f"Swing-up: {what}", time, (what.split(",")[0], unit), series)
-    study.report.scene(scene(rig.system, t, xs[0]), "The first start")
+    study.report.scene(scene(rig.system, t, xs[0]), "First start")
 
 
 def scene(system: djdyn.System, t: np.ndarray, xs: np.ndarray) -> Scene:
-    forward_kinematics = jax.vmap(
-        lambda q: djdyn.forward_kinematics(system.mechanism, q).X_WB
-    )
-    X_WB = forward_kinematics(jnp.asarray(xs[:, :2]))
+    """Return the replay of wagon and rod."""
+    poses = jax.vmap(lambda q: djdyn.forward_kinematics(system.mechanism, q).X_WB)
+    X_WB = poses(jnp.asarray(xs[:, :2]))
     R, p = np.asarray(X_WB.R), np.asarray(X_WB.p)
     replay = Scene(t)
     under = np.eye(3), np.array([0.0, 0.0, -0.06])
@@ -217,13 +225,14 @@ def scene(system: djdyn.System, t: np.ndarray, xs: np.ndarray) -> Scene:
     return replay
 
 
-def beside_evolution(study: Study, rig: Rig, x0: Array, keys: Array) -> None:
-    """Simulations until a plan costs no more than that of CMA-ES in the end."""
-    each, budget = 15, 20000  # simulations: ten shares, and five derivatives; and all
+def compare_with_cmaes(study: Study, rig: Rig, x0: Array, keys: Array) -> None:
+    """Count the simulations until a plan costs no more than that of CMA-ES."""
+    # An iteration costs 15 simulations: ten step sizes and five derivatives.
+    each, budget = 15, 20000
     plan = jax.jit(rig.plan)
 
     def cost(x: Array, u: Array) -> Array:
-        u = jnp.clip(u, -PUSH, PUSH)[:, None]
+        u = jnp.clip(u, -MAX_FORCE, MAX_FORCE)[:, None]
         one = lambda x, u: (rig.step(x, u), running(x, u))
         end, costs = jax.lax.scan(one, x, u)
         return jnp.sum(costs) + final(end)
@@ -231,25 +240,31 @@ def beside_evolution(study: Study, rig: Rig, x0: Array, keys: Array) -> None:
     all_costs = jax.jit(jax.vmap(cost, (None, 0)))
     ratios, rows = [], []
     for i, (x, key) in enumerate(zip(x0, keys, strict=True)):
-        of = lambda u, x=x: np.asarray(all_costs(x, jnp.asarray(PUSH * u)))
-        rival = search("CMA-ES", of, PLANNED, budget=budget, spread=0.2, seed=i)
+        of = lambda u, x=x: np.asarray(all_costs(x, jnp.asarray(MAX_FORCE * u)))
+        cmaes = search_baseline("CMA-ES", of, PLAN_SAMPLES, budget=budget, spread=0.2, seed=i)
         needed, mine = np.inf, np.inf
-        for rounds in range(1, ROUNDS + 1):
+        for rounds in range(1, ITERATIONS + 1):
             mine = float(plan(x, key, jnp.asarray(rounds)).cost)
-            if mine <= rival.cost:
+            if mine <= cmaes.cost:
                 needed = each * rounds
                 break
-        ratios.append(needed / rival.history[-1, 0])
-        rows.append((i + 1, rival.cost, rival.history[-1, 0], mine, needed))
+        ratios.append(needed / cmaes.history[-1, 0])
+        rows.append((i + 1, cmaes.cost, cmaes.history[-1, 0], mine, needed))
     study.report.table(
-        "Plans by iLQR beside CMA-ES",
-        ("start", "CMA-ES's cost", "its simulations", "iLQR's cost", "its simulations"),
+        "Plans by iLQR and by CMA-ES",
+        (
+            "start",
+            "cost, CMA-ES",
+            "simulations, CMA-ES",
+            "cost, iLQR",
+            "simulations, iLQR",
+        ),
         rows,
     )
     study.metric(
         "swing_up.simulations_vs_cmaes",
         np.max(ratios),
-        0.0,
-        0.1,
-        note="to CMA-ES's final cost, a round counted as 15; worst of four starts",
+        at_most=0.1,
+        note="aim: simulations that iLQR needs to reach the cost of CMA-ES, over those of "
+        "CMA-ES; an iteration counts as 15; worst of four starts",
     )
