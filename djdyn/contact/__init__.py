@@ -1,4 +1,9 @@
-"""Shapes that touch, and the forces between them."""
+"""Contact: shapes, contact detection, and the forces between surfaces.
+
+Read in this order: `shapes`; `contact_points`, `convex` and `detection` (where two
+shapes touch); `normal`, `friction` and `surface_law` (the forces there); then the parts
+`contact`, `group`, `elastic_foundation` (with `overlap`) and `rigid`.
+"""
 
 from .contact import Contact as Contact
 from .contact_points import ContactPoints as ContactPoints
@@ -39,3 +44,4 @@ from .shapes import (
     Polyhedron as Polyhedron,
     Sphere as Sphere,
 )
+from .surface_law import ContactForces as ContactForces, SurfaceLaw as SurfaceLaw

@@ -1,4 +1,4 @@
-"""Two shapes that touch, as a part."""
+"""Contact of two shapes, as a part."""
 
 import equinox as eqx
 import jax
@@ -7,25 +7,27 @@ from jaxtyping import Array
 
 from ..multibody.kinematics import World
 from ..multibody.spatial import cross, identity_pose
-from ..parts.base import AbstractPassivePart, Load, Response, Signals
+from ..parts.base import AbstractPassivePart, Response, Signals
+from ..parts.loads import Load
 from ..typing import Scalar, si
 from .contact_points import ContactPoints
 from .detection import find_contacts
 from .friction import AbstractSurfaceFriction
 from .normal import AbstractNormalLaw
 from .shapes import AbstractShape, AbstractSolid
-from .surface_law import Action, act, relative, share_of_weight
+from .surface_law import ContactForces, SurfaceLaw, slip, tangential_pull
 
 
 class Contact(AbstractPassivePart):
-    """A solid on the frame `on`, and a shape on the frame `against`.
+    """Compliant contact of a solid on the frame `on` with a shape on `against`.
 
     **Arguments:**
 
     - `normal`, `friction`: laws; without the second nothing resists sliding.
     - `rolling`, `spinning`: lever arms, m: the torque against rolling, and against
-      turning about the normal, per normal force. With bristles the latter holds
-      still, too.
+      turning about the normal, per normal force. With bristles the latter also acts
+      at rest.
+    - `turn_width`: angular speed below which both torques are regularised.
     - `pull`: signal of a force on the solid besides its weight, for Karnopp's law.
 
     Outputs: the summed `force` on the solid and its `torque` about the world's origin,
@@ -67,40 +69,52 @@ class Contact(AbstractPassivePart):
         wound = jnp.zeros(points.shape)
         return {"bristles": bristles, "wound": wound, "stored": jnp.zeros(())}
 
-    def touch(self, world: World) -> ContactPoints:
-        """Where the two are near each other."""
+    @property
+    def law(self) -> SurfaceLaw:
+        """The law of the two surfaces, from the fields of this part."""
+        return SurfaceLaw(
+            self.normal, self.friction, self.rolling, self.spinning, self.turn_width
+        )
+
+    def contact_points(self, world: World) -> ContactPoints:
+        """Return the points at which the two shapes may touch."""
         poses = world.pose(self.on), world.pose(self.against)
         return find_contacts(self.shape, poses[0], self.surface, poses[1])
 
-    def _act(self, state: dict, world: World, signals: Signals) -> Action:
-        touch = self.touch(world)
-        velocity, turning = relative(world, self.on, self.against, touch)
-        pull = share_of_weight(world, self.on, self.pull, signals, touch.n)
-        return act(self, touch, velocity, turning, pull, state)
+    def contact_forces(
+        self, state: dict, world: World, signals: Signals
+    ) -> ContactForces:
+        """Return the forces on the solid at all points."""
+        points = self.contact_points(world)
+        motion = slip(world, self.on, self.against, points)
+        pull = tangential_pull(world, self.on, self.pull, signals, points.n)
+        return self.law.contact_forces(points, *motion, pull, state)
 
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Response:
         del t
-        x = self._act(state, world, signals)
+        x = self.contact_forces(state, world, signals)
         on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
-        middle = jnp.mean(x.touch.p, 0)
+        middle = jnp.mean(x.points.p, 0)
         f = jnp.sum(x.f, 0)
-        tau = jnp.sum(cross(x.touch.p - middle[None], x.f) + x.tau, 0)
+        tau = jnp.sum(cross(x.points.p - middle[None], x.f) + x.tau, 0)
         outputs = {
             "force": f,
             "torque": tau + cross(middle, f),
             "normal_force": jnp.sum(x.normal_force),
-            "depth": jnp.max(x.touch.depth),
+            "depth": jnp.max(x.points.depth),
         }
-        return Response(x.growth, (Load(on, against, middle, f, tau),), outputs)
+        return Response(x.rate, (Load(on, against, middle, f, tau),), outputs)
 
     def energy(self, state: dict, world: World) -> Scalar:
-        elastic = jnp.sum(jax.vmap(self.normal.energy)(self.touch(world).depth))
+        elastic = jnp.sum(
+            jax.vmap(self.normal.energy)(self.contact_points(world).depth)
+        )
         return elastic + state["stored"] if state else elastic
 
     def power_loss(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
         del t
-        return self._act(state, world, signals).loss
+        return self.contact_forces(state, world, signals).loss

@@ -1,4 +1,4 @@
-"""Where a solid touches a surface that closed forms know."""
+"""Contact points of solids with planes, bowls and terrain, in closed form."""
 
 import equinox as eqx
 import jax
@@ -12,7 +12,7 @@ from .shapes import AbstractSolid, Bowl, Cylinder, HeightField
 
 
 class ContactPoints(eqx.Module):
-    """Points where two shapes touch or come near.
+    """Points where two shapes touch or are close to each other.
 
     `n` is the unit normal from the second to the first; `depth` is negative where they
     are apart. `p` is halfway between the two surfaces.
@@ -24,14 +24,14 @@ class ContactPoints(eqx.Module):
 
 
 def unit(x: Float[Array, "... 3"], otherwise: Vec3) -> Float[Array, "... 3"]:
-    """Along `x`, or along another vector where it has no length."""
+    """Return `x` normalised, or `otherwise` where its length is zero."""
     long = norm(x)[..., None]
     some = long > 1e-12
     return jnp.where(some, x / jnp.where(some, long, 1.0), otherwise)
 
 
 def rims(shape: Cylinder, down: Vec3) -> Float[Array, "6 3"]:
-    """The lowest points of both rims, and two more on each to stand on."""
+    """Return the lowest points of both rims, and two more on each to stand on."""
     flat = down * jnp.array([1.0, 1.0, 0.0])
     lowest = unit(flat, jnp.array([1.0, 0.0, 0.0]))
     aside = jnp.stack([-lowest[1], lowest[0], jnp.zeros(())])
@@ -42,7 +42,7 @@ def rims(shape: Cylinder, down: Vec3) -> Float[Array, "6 3"]:
 
 
 def on_plane(shape: AbstractSolid, X_WA: Pose, X_WB: Pose) -> ContactPoints:
-    """Corners, ends or rims over the xy plane of a frame."""
+    """Return the contacts of corners, ends or rims with the xy plane of a frame."""
     n = X_WB.R[:, 2]
     points = rims(shape, -n @ X_WA.R) if isinstance(shape, Cylinder) else shape.core()
     x = points @ X_WA.R.T + X_WA.p[None]
@@ -53,7 +53,7 @@ def on_plane(shape: AbstractSolid, X_WA: Pose, X_WB: Pose) -> ContactPoints:
 
 
 def in_bowl(shape: AbstractSolid, X_WA: Pose, bowl: Bowl, X_WB: Pose) -> ContactPoints:
-    """Corners, ends or centre in a hollow sphere: the farthest points are there."""
+    """Return the contacts of corners, ends or centre with a hollow sphere."""
     x = shape.core() @ X_WA.R.T + (X_WA.p - X_WB.p)[None]
     out, far = unit(x, -X_WB.R[:, 2]), norm(x) + shape.rounding()
     depth = far - bowl.radius
@@ -64,7 +64,7 @@ def in_bowl(shape: AbstractSolid, X_WA: Pose, bowl: Bowl, X_WB: Pose) -> Contact
 def on_terrain(
     shape: AbstractSolid, X_WA: Pose, field: HeightField, X_WB: Pose
 ) -> ContactPoints:
-    """The same over a height field: by the tangent plane under each point."""
+    """Return the contacts with a height field, by tangent planes under the points."""
     down = -X_WB.R[:, 2] @ X_WA.R
     points = rims(shape, down) if isinstance(shape, Cylinder) else shape.core()
     x = (points @ X_WA.R.T + (X_WA.p - X_WB.p)[None]) @ X_WB.R

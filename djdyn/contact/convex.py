@@ -1,10 +1,10 @@
 r"""Distance and depth of two convex solids.
 
-Apart, by the algorithm of Gilbert, Johnson and Keerthi (*A fast procedure for computing
-the distance between complex objects in three-dimensional space*, 1988). Overlapping, by
-all axes that can separate polyhedra: normals of faces and products of edges. Which
-corners and which axis it is does not change by a small motion, so derivatives hold
-these fast and are those of closed forms.
+Distances come from the GJK algorithm (Gilbert, Johnson and Keerthi, *A fast procedure
+for computing the distance between complex objects in three-dimensional space*, 1988),
+depths from the separating-axis test: normals of faces and cross products of edges. A
+small motion does not change the active corners or axis, so derivatives hold these fixed
+and are those of closed forms.
 """
 
 import itertools
@@ -22,9 +22,9 @@ from .contact_points import ContactPoints, unit
 from .shapes import AbstractSolid, Points
 
 
-ITERATIONS = 32
-# All parts of a tetrahedron but its inside: corners, edges, faces.
-SUBSETS = [s for k in (1, 2, 3) for s in itertools.combinations(range(4), k)]
+MAX_GJK_ITERATIONS = 32
+# Corners, edges and faces of a tetrahedron.
+SUBSIMPLICES = [s for k in (1, 2, 3) for s in itertools.combinations(range(4), k)]
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -38,6 +38,7 @@ class Solid(eqx.Module):
 
     @staticmethod
     def of(shape: AbstractSolid, X: Pose) -> "Solid":
+        """Return the core of a shape at a pose."""
         n, d = shape.planes()
         n = n @ X.R.T
         points = shape.core() @ X.R.T + X.p[None]
@@ -45,9 +46,9 @@ class Solid(eqx.Module):
 
 
 def nearest(w: Float[Array, "4 3"], used: Array) -> tuple[Float[Array, " 4"], Vec3]:
-    """The point of a simplex that is nearest to the origin: its weights, and itself."""
+    """Return the point of a simplex nearest to the origin: weights and position."""
     found = []
-    for subset in SUBSETS:
+    for subset in SUBSIMPLICES:
         base = w[subset[0]]
         E = jnp.stack([w[k] - base for k in subset[1:]]) if subset[1:] else None
         weights = jnp.zeros(4, w.dtype).at[subset[0]].set(1.0)
@@ -74,7 +75,7 @@ def nearest(w: Float[Array, "4 3"], used: Array) -> tuple[Float[Array, " 4"], Ve
 
 
 def _inside(w: Float[Array, "4 3"], used: Array) -> Array:
-    """Whether a tetrahedron holds the origin."""
+    """Return whether a tetrahedron contains the origin."""
     det = lambda a, b, c: a @ cross(b, c)
     whole = det(w[1] - w[0], w[2] - w[0], w[3] - w[0])
     o = jnp.zeros(3, w.dtype)
@@ -86,13 +87,13 @@ def _inside(w: Float[Array, "4 3"], used: Array) -> Array:
 
 
 def simplex(a: Points, b: Points) -> tuple[Int[Array, "4 2"], Array, Array]:
-    """Corners of both that carry the shortest distance, which of them are used, and
-    whether the hulls overlap.
+    """Run GJK: return the corners of both that span the shortest distance, which of
+    them are used, and whether the hulls overlap.
     """
     a, b = jax.lax.stop_gradient((a, b))
     size = jnp.max(jnp.abs(a - b[:1])) + jnp.max(jnp.abs(b - b[:1])) + 1e-300
 
-    def go(carry):
+    def iterate(carry):
         k, ids, used, v, _, _ = carry
         i, j = jnp.argmin(a @ v), jnp.argmax(b @ v)
         far = a[i] - b[j]
@@ -116,26 +117,26 @@ def simplex(a: Points, b: Points) -> tuple[Int[Array, "4 2"], Array, Array]:
 
     ids, used = jnp.zeros((4, 2), int), jnp.arange(4) == 0
     start = (0, ids, used, a[0] - b[0], jnp.array(False), jnp.array(True))
-    more = lambda carry: carry[-1] & (carry[0] < ITERATIONS)
-    _, ids, used, _, touching, _ = jax.lax.while_loop(more, go, start)
+    more = lambda carry: carry[-1] & (carry[0] < MAX_GJK_ITERATIONS)
+    _, ids, used, _, touching, _ = jax.lax.while_loop(more, iterate, start)
     return ids, used, touching
 
 
 def axes(A: Solid, B: Solid) -> Float[Array, "axes 3"]:
-    """All that can separate them, from B towards A."""
+    """Return all candidate separating axes, from B towards A."""
     edges = cross(A.edges[:, None], B.edges[None]).reshape(-1, 3)
     edges = unit(edges, jnp.zeros(3))
     return jnp.concatenate([-A.normals, B.normals, edges, -edges])
 
 
 def margins(A: Solid, B: Solid, n: Float[Array, "axes 3"]) -> Float[Array, " axes"]:
-    """How far A must move along each axis to leave B; negative if it has left."""
+    """Return how far A must move along each axis to leave B; negative if separated."""
     return jnp.max(n @ B.points.T, 1) - jnp.min(n @ A.points.T, 1)
 
 
 def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Scalar]:
-    """Depth, normal and middle of the overlap, and how far the ends of two edges are
-    from where they cross; below zero where edges do not meet.
+    """Return depth, normal and middle of the overlap, and the distance of two edges'
+    ends from where they cross, which is negative where edges do not meet.
     """
     n = axes(A, B)
     square = jnp.sum(n * n, 1)
@@ -170,7 +171,7 @@ def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Scalar]:
 
 
 def _to_ends(points: Points, corner: Vec3, e: Vec3, s: Scalar) -> Scalar:
-    """From `s` along the edge through a corner to its nearer end, inwards."""
+    """Return the distance from `s` along an edge through a corner to its nearer end."""
     away = points - corner[None]
     along = away @ e
     off = jnp.sum((away - along[:, None] * e[None]) ** 2, 1)
@@ -180,8 +181,8 @@ def _to_ends(points: Points, corner: Vec3, e: Vec3, s: Scalar) -> Scalar:
     return jnp.minimum(s - low, high - s)
 
 
-def apart(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:
-    """The nearest points of both, from corners that are known."""
+def nearest_points(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:
+    """Return the nearest points of both solids, from the corners that GJK found."""
     a, b = A.points[ids[:, 0]], B.points[ids[:, 1]]
     weights, _ = nearest(a - b, used)
     return weights @ a, weights @ b
@@ -190,13 +191,13 @@ def apart(A: Solid, B: Solid, ids: Array, used: Array) -> tuple[Vec3, Vec3]:
 def witness(
     A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose
 ) -> ContactPoints:
-    """The nearest or deepest point of two solids, each all of one piece."""
+    """Return the nearest or deepest point of two convex solids."""
     a, b = Solid.of(A, X_WA), Solid.of(B, X_WB)
     if len(a.points) == len(b.points) == 1:
         p, q, overlap = a.points[0], b.points[0], jnp.array(False)
     else:
         ids, used, overlap = simplex(a.points, b.points)
-        p, q = apart(a, b, ids, used)
+        p, q = nearest_points(a, b, ids, used)
     n = unit(p - q, jnp.asarray(UP, p.dtype))
     depth, middle = -norm(p - q), (p + q) / 2
     if len(axes(a, b)):

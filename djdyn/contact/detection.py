@@ -1,4 +1,4 @@
-"""Which detection serves which pair of shapes."""
+"""Contact detection: the function that serves each pair of shapes."""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from .shapes import (
 def find_contacts(
     A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose
 ) -> ContactPoints:
-    """All points at which two shapes may touch; their number never changes."""
+    """Return all points at which two shapes may touch; their number never changes."""
     if isinstance(B, HalfSpace):
         return on_plane(A, X_WA, X_WB)
     if isinstance(B, HeightField):
@@ -30,21 +30,23 @@ def find_contacts(
     if isinstance(B, Bowl):
         return in_bowl(A, X_WA, B, X_WB)
     if isinstance(A, AbstractPolyhedron) and isinstance(B, AbstractPolyhedron):
-        return corners(A, X_WA, B, X_WB)
+        return polyhedron_contacts(A, X_WA, B, X_WB)
     if isinstance(A, Capsule) and isinstance(B, AbstractSolid):
-        return lying(A, X_WA, B, X_WB)
+        return capsule_contacts(A, X_WA, B, X_WB)
     if isinstance(B, Capsule):
-        found = lying(B, X_WB, A, X_WA)
+        found = capsule_contacts(B, X_WB, A, X_WA)
         return ContactPoints(found.p, -found.n, found.depth)
     if isinstance(B, AbstractSolid):
         return witness(A, X_WA, B, X_WB)
-    raise TypeError(f"{type(A).__name__} and {type(B).__name__} cannot touch")
+    raise TypeError(
+        f"no contact detection for {type(A).__name__} and {type(B).__name__}"
+    )
 
 
-def corners(
+def polyhedron_contacts(
     A: AbstractSolid, X_WA: Pose, B: AbstractSolid, X_WB: Pose
 ) -> ContactPoints:
-    """Corners of each in the other; and where an edge crosses an edge.
+    """Return corners of each solid in the other, and where an edge crosses an edge.
 
     A face that lies on a face has several of them, so that boxes stand. Where an edge
     ends its crossing gives way to a corner.
@@ -65,16 +67,19 @@ def corners(
 
 
 def _in_faces(a: Solid, b: Solid) -> tuple[Array, Array]:
-    """Normal and depth of corners of the first under the nearest face of the second."""
+    """Return normals and depths of corners of `a` under the nearest face of `b`."""
     room = b.offsets[None] - a.points @ b.normals.T
     face = jnp.argmin(room, 1)
     return b.normals[face], jnp.take_along_axis(room, face[:, None], 1)[:, 0]
 
 
-def lying(A: Capsule, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> ContactPoints:
-    """Both ends of the part of a capsule that is over a solid, so that it lies still;
-    and its deepest point, which gives way where an end is half as deep.
+def capsule_contacts(
+    A: Capsule, X_WA: Pose, B: AbstractSolid, X_WB: Pose
+) -> ContactPoints:
+    """Return the contacts of a capsule that lies on a solid.
 
+    These are both ends of the part of the capsule that is over the solid, so that it
+    lies still, and its deepest point, which fades out where an end is half as deep.
     That part ends at the solid's walls, moved out by as much as they face the capsule.
     """
     middle = witness(A, X_WA, B, X_WB)
@@ -99,7 +104,7 @@ def lying(A: Capsule, X_WA: Pose, B: AbstractSolid, X_WB: Pose) -> ContactPoints
 
 
 def _walls(B: AbstractSolid) -> tuple[Array, Array]:
-    """Planes around a solid's core: normals and distances, of a capsule its ends."""
+    """Return normals and offsets of planes around a solid (of a capsule its ends)."""
     if isinstance(B, Capsule):
         up = jnp.array([[0.0, 0.0, 1.0]])
         return jnp.concatenate([up, -up]), jnp.stack([B.length, B.length]) / 2

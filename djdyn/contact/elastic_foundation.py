@@ -1,6 +1,6 @@
-r"""Contact by the volume that two solids share: the bed of Winkler with dampers.
+r"""Contact by the volume that two solids share: Winkler foundations with dampers.
 
-Two elastic beds of depth $h$ in series press with
+Two elastic foundations of depth $h$ in series press with
 
 $$F = \frac{E_A E_B\,V}{h_B E_A + h_A E_B}
     + \frac{B_A B_B\,\dot V}{h_B B_A + h_A B_B}, \qquad F \ge 0,$$
@@ -19,25 +19,26 @@ from jaxtyping import Array
 from .._smooth import norm, step
 from ..multibody.kinematics import World
 from ..multibody.spatial import Pose, cross
-from ..parts.base import AbstractPassivePart, Load, Response, Signals
+from ..parts.base import AbstractPassivePart, Response, Signals
+from ..parts.loads import Load
 from ..typing import Scalar, Vec3, check_values, optional, si
 from .contact_points import ContactPoints, unit
 from .convex import Solid
 from .friction import AbstractSurfaceFriction
 from .overlap import Overlap, overlap
 from .shapes import AbstractPolyhedron, AbstractShape, AbstractSolid, HalfSpace, Sphere
-from .surface_law import relative, share_of_weight
+from .surface_law import slip, tangential_pull
 
 
 def shared(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Overlap:
-    """The volume that both fill."""
+    """Return the intersection of two shapes."""
     if isinstance(A, Sphere) and isinstance(B, HalfSpace):
         return _cap(A, X_WA.p, X_WB)
     if not isinstance(A, AbstractPolyhedron):
         raise TypeError(
-            f"the volume shared by {type(A).__name__} and {type(B).__name__} is not "
-            "known: polyhedra share it with polyhedra and half-spaces, spheres with "
-            "half-spaces"
+            f"no volume of intersection for {type(A).__name__} and "
+            f"{type(B).__name__}: it is known for polyhedra with polyhedra or "
+            "half-spaces, and for spheres with half-spaces"
         )
     a = Solid.of(A, X_WA)
     if isinstance(B, HalfSpace):
@@ -47,14 +48,16 @@ def shared(A: AbstractSolid, X_WA: Pose, B: AbstractShape, X_WB: Pose) -> Overla
         b = Solid.of(B, X_WB)
         normals, offsets = b.normals, b.offsets
     else:
-        raise TypeError(f"a polyhedron shares no volume with {type(B).__name__}")
+        raise TypeError(
+            f"no volume of intersection for a polyhedron and {type(B).__name__}"
+        )
     planes = jnp.concatenate([a.normals, normals])
     far = jnp.concatenate([a.offsets, offsets])
     return overlap(planes, far, len(a.normals), X_WA.act(A.centre()))
 
 
 def _cap(ball: Sphere, p: Vec3, X_WB: Pose) -> Overlap:
-    """Of a sphere below a plane, or all of it."""
+    """Return the part of a sphere below a plane."""
     r, n = ball.radius, X_WB.R[:, 2]
     h = jnp.clip(r - (p - X_WB.p) @ n, 0.0, 2 * r)
     volume = jnp.pi * h**2 * (r - h / 3)
@@ -63,10 +66,10 @@ def _cap(ball: Sphere, p: Vec3, X_WB: Pose) -> Overlap:
 
 
 class ElasticFoundation(eqx.Module):
-    """An elastic foundation.
+    """An elastic foundation (Winkler): modulus `E`, damping `B` and thickness `depth`.
 
-    `depth` is that of the solid's equivalent sphere unless it is given; a half-space
-    has none of its own.
+    Without `depth` the thickness is the radius of the sphere with the solid's volume; a
+    half-space needs one.
     """
 
     E: Scalar = eqx.field(converter=si("Pa", above=0.0))
@@ -78,18 +81,34 @@ class ElasticFoundation(eqx.Module):
     def __check_init__(self):
         check_values(self)
 
-    def below(self, shape: AbstractShape) -> Scalar:
+    def thickness(self, shape: AbstractShape) -> Scalar:
+        """Return the thickness of the foundation under a shape's surface."""
         if self.depth is not None:
             return self.depth
         if not isinstance(shape, AbstractSolid):
-            raise ValueError(f"the bed of a {type(shape).__name__} needs a depth")
-        return shape.bed()
+            raise ValueError(
+                f"the elastic foundation of a {type(shape).__name__} needs a depth"
+            )
+        return shape.equivalent_radius()
+
+
+class VolumeForces(eqx.Module):
+    """Wrench on the solid at `p`, rates of the state, and dissipated power."""
+
+    p: Vec3
+    f: Vec3
+    tau: Vec3
+    normal_force: Scalar
+    volume: Scalar
+    rate: dict[str, Array]
+    loss: Scalar
 
 
 class VolumeContact(AbstractPassivePart):
-    """A solid on the frame `on` and a shape on the frame `against`, each with its bed.
+    """Elastic-foundation contact of a solid on `on` with a shape on `against`.
 
-    The force comes in over the first `width` of mean thickness.
+    `beds` are the foundations of the two. The force comes in over the first `width` of
+    mean thickness.
 
     Outputs: the `force` on the solid, its normal part `normal_force`, the shared
     `volume` and its `centroid`.
@@ -106,7 +125,7 @@ class VolumeContact(AbstractPassivePart):
 
     def __check_init__(self):
         for bed, shape in zip(self.beds, (self.shape, self.surface), strict=True):
-            bed.below(shape)
+            bed.thickness(shape)
 
     def initial_state(self) -> dict[str, Array]:
         bristles = 0 if self.friction is None else self.friction.bristles
@@ -114,16 +133,18 @@ class VolumeContact(AbstractPassivePart):
         return {**state, "stored": jnp.zeros(())}
 
     def series(self) -> tuple[Scalar, Scalar]:
-        """Stiffness and damping by volume, N/m^3 and N s/m^3."""
+        """Return stiffness and damping per volume of both foundations in series, N/m^3
+        and N s/m^3.
+        """
         a, b = self.beds
-        ha, hb = a.below(self.shape), b.below(self.surface)
+        ha, hb = a.thickness(self.shape), b.thickness(self.surface)
         some = a.B * b.B > 0
         damper = hb * a.B + ha * b.B
         damping = jnp.where(some, a.B * b.B / jnp.where(some, damper, 1.0), 0.0)
         return a.E * b.E / (hb * a.E + ha * b.E), damping
 
-    def look(self, world: World) -> tuple[Overlap, Overlap]:
-        """What is shared, and its rate."""
+    def overlap_and_rate(self, world: World) -> tuple[Overlap, Overlap]:
+        """Return the intersection of the two shapes, and its time derivative."""
         frames = (self.on, self.against)
         poses = tuple(world.pose(k) for k in frames)
         twists = tuple(world.twist(k) for k in frames)
@@ -138,51 +159,54 @@ class VolumeContact(AbstractPassivePart):
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Response:
         del t
-        found = self._act(state, world, signals)
+        x = self.contact_forces(state, world, signals)
         on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
         outputs = {
-            "force": found["f"],
-            "normal_force": found["normal_force"],
-            "volume": found["volume"],
-            "centroid": found["p"],
+            "force": x.f,
+            "normal_force": x.normal_force,
+            "volume": x.volume,
+            "centroid": x.p,
         }
-        load = Load(on, against, found["p"], found["f"], found["tau"])
-        return Response(found["rate"], (load,), outputs)
+        load = Load(on, against, x.p, x.f, x.tau)
+        return Response(x.rate, (load,), outputs)
 
-    def _act(self, state: dict, world: World, signals: Signals) -> dict:
-        now, grows = self.look(world)
+    def contact_forces(
+        self, state: dict, world: World, signals: Signals
+    ) -> VolumeForces:
+        """Return the forces on the solid at the centroid of the shared volume."""
+        now, change = self.overlap_and_rate(world)
         n = unit(-now.area, jnp.array([0.0, 0.0, 1.0]))
         K, C = self.series()
         area = norm(now.area)
         thick = now.volume / jnp.where(area > 0, area, 1.0)
-        total = K * now.volume + C * grows.volume
+        total = K * now.volume + C * change.volume
         eased = step(thick, self.width)
-        touching = jnp.where(total > 0, eased, 0.0)
-        normal_force = total * touching
+        contact = jnp.where(total > 0, eased, 0.0)
+        normal_force = total * contact
         point = ContactPoints(now.centroid[None], n[None], now.volume[None])
-        velocity, turning = relative(world, self.on, self.against, point)
+        velocity, angular_velocity = slip(world, self.on, self.against, point)
         v = velocity[0]
         V, p = world.twist(self.against), world.pose(self.against).p
-        moves = grows.centroid - V[3:] - cross(V[:3], now.centroid - p)
-        tau = touching * C * now.volume * cross(moves, n)
+        moves = change.centroid - V[3:] - cross(V[:3], now.centroid - p)
+        tau = contact * C * now.volume * cross(moves, n)
         slide = v - (v @ n) * n
-        f, rate, storing = normal_force * n, {}, -eased * K * now.volume * (v @ n)
+        f, rate, stored = normal_force * n, {}, -eased * K * now.volume * (v @ n)
         if self.friction is not None:
-            bent = state.get("bristles", jnp.zeros(0))
-            bent = bent - (bent @ n) * n if self.friction.bristles else bent
-            pull = share_of_weight(world, self.on, self.pull, signals, n[None])[0]
-            grip = self.friction.act(slide, normal_force, bent, pull)
-            f, storing = f + grip.force, storing + grip.storing
-            rate = {"bristles": grip.rate} if self.friction.bristles else {}
-        return {
-            "p": now.centroid,
-            "f": f,
-            "tau": tau,
-            "normal_force": normal_force,
-            "volume": now.volume,
-            "rate": {**rate, "stored": storing},
-            "loss": -f @ v - tau @ turning - storing,
-        }
+            z = state.get("bristles", jnp.zeros(0))
+            z = z - (z @ n) * n if self.friction.bristles else z
+            pull = tangential_pull(world, self.on, self.pull, signals, n[None])[0]
+            found = self.friction.evaluate(slide, normal_force, z, pull)
+            f, stored = f + found.force, stored + found.stored_power
+            rate = {"bristles": found.rate} if self.friction.bristles else {}
+        return VolumeForces(
+            p=now.centroid,
+            f=f,
+            tau=tau,
+            normal_force=normal_force,
+            volume=now.volume,
+            rate={**rate, "stored": stored},
+            loss=-f @ v - tau @ angular_velocity - stored,
+        )
 
     def energy(self, state: dict, world: World) -> Scalar:
         del world
@@ -192,4 +216,4 @@ class VolumeContact(AbstractPassivePart):
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
         del t
-        return self._act(state, world, signals)["loss"]
+        return self.contact_forces(state, world, signals).loss

@@ -16,51 +16,62 @@ from ..typing import Scalar, Vec3, check_values, known, si
 from .contact_points import unit
 
 
-class Grip(eqx.Module):
-    """What friction does at a point: force, rate of its bristles, power they store."""
+class FrictionForce(eqx.Module):
+    """Friction at a point: force, rate of the bristles, and power they store."""
 
     force: Vec3
     rate: Float[Array, " m"]
-    storing: Scalar
+    stored_power: Scalar
 
 
 class AbstractSurfaceFriction(eqx.Module):
-    """A force along a surface, against sliding.
+    """A law of the friction force along a surface, against sliding.
 
-    A law with bristles calls the friction of sliding `mu`.
+    `mu` is the coefficient of sliding friction.
     """
 
-    bristles: eqx.AbstractClassVar[int]  # states of a point
+    mu: eqx.AbstractVar[Scalar]
+    bristles: eqx.AbstractClassVar[int]  # number of states at each point
 
     def __check_init__(self):
         check_values(self)
 
     @abc.abstractmethod
-    def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
-        """At the sliding velocity `v` under the normal force `f`.
+    def evaluate(
+        self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3
+    ) -> FrictionForce:
+        """Return the friction at the sliding velocity `v` under the normal force `f`.
 
-        `pull` is what else pulls along the surface.
+        `z` is the bristle deflection, `pull` the other forces along the surface.
         """
 
 
-def _against(v: Vec3, f: Scalar, mu: Scalar, width: Scalar) -> Vec3:
+def _regularised(v: Vec3, f: Scalar, mu: Scalar, width: Scalar) -> Vec3:
     return -mu * f * v / magnitude(norm(v), width)
 
 
 class Coulomb(AbstractSurfaceFriction):
-    r"""$f = -\mu F\,v/\sqrt{v^2 + w^2}$: below the speed `width` it creeps."""
+    r"""Regularised Coulomb friction, $f = -\mu F\,v/\sqrt{v^2 + w^2}$.
+
+    Below the speed `width` $w$ it creeps instead of sticking.
+    """
 
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))
     width: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
     bristles: ClassVar[int] = 0
 
-    def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
+    def evaluate(
+        self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3
+    ) -> FrictionForce:
         del pull
-        return Grip(_against(v, f, self.mu, self.width), z, jnp.zeros(()))
+        return FrictionForce(_regularised(v, f, self.mu, self.width), z, jnp.zeros(()))
 
 
 class Stribeck(AbstractSurfaceFriction):
-    r"""Coulomb's law with $\mu = \mu_c + (\mu_s - \mu_c) e^{-(v/v_s)^2} + \sigma v$."""
+    r"""Stribeck friction, $\mu = \mu_c + (\mu_s - \mu_c) e^{-(v/v_s)^2} + \sigma v$.
+
+    Regularised below the speed `width`, as `Coulomb` is.
+    """
 
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))
     mu_static: Scalar = eqx.field(converter=si("1", at_least=0.0))
@@ -69,19 +80,22 @@ class Stribeck(AbstractSurfaceFriction):
     width: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
     bristles: ClassVar[int] = 0
 
-    def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
+    def evaluate(
+        self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3
+    ) -> FrictionForce:
         del pull
         more = (self.mu_static - self.mu) * jnp.exp(-(v @ v) / self.stribeck_speed**2)
-        dry = _against(v, f, self.mu + more, self.width)
-        return Grip(dry - self.viscous * f * v, z, jnp.zeros(()))
+        dry = _regularised(v, f, self.mu + more, self.width)
+        return FrictionForce(dry - self.viscous * f * v, z, jnp.zeros(()))
 
 
 class Karnopp(AbstractSurfaceFriction):
-    r"""Sticks while what pulls is below $\mu_s F$ and the speed below `dead_zone`.
+    r"""Karnopp friction: sticking within a dead zone of speed.
 
-    There friction cancels the pull and lets the speed die out, so that nothing creeps
-    (Karnopp, *Computer simulation of stick-slip friction in mechanical dynamic
-    systems*, 1985); beyond it slides with $\mu F$.
+    It sticks while the pull is below $\mu_s F$ and the speed below `dead_zone`: there
+    friction cancels the pull and brakes, so that nothing creeps. Beyond it slides with
+    $\mu F$ (Karnopp, *Computer simulation of stick-slip friction in mechanical dynamic
+    systems*, 1985).
     """
 
     mu: Scalar = eqx.field(converter=si("1", at_least=0.0))
@@ -89,7 +103,9 @@ class Karnopp(AbstractSurfaceFriction):
     dead_zone: Scalar = eqx.field(converter=si("m/s", above=0.0), default=1e-3)
     bristles: ClassVar[int] = 0
 
-    def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
+    def evaluate(
+        self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3
+    ) -> FrictionForce:
         most = self.mu_static * f
         wanted = pull + most / self.dead_zone * v
         size = norm(wanted)
@@ -97,19 +113,19 @@ class Karnopp(AbstractSurfaceFriction):
         hold = -wanted * jnp.where(over, most / jnp.where(over, size, 1.0), 1.0)
         slide = -self.mu * f * unit(v, jnp.zeros(3))
         sliding = step(norm(v) - self.dead_zone / 2, self.dead_zone / 2)
-        return Grip((1 - sliding) * hold + sliding * slide, z, jnp.zeros(()))
+        return FrictionForce((1 - sliding) * hold + sliding * slide, z, jnp.zeros(()))
 
 
 class LuGre(AbstractSurfaceFriction):
-    r"""Bristles of deflection $z$ in two directions (Canudas de Wit, Olsson, Åström and
-    Lischinsky, *A new model for control of systems with friction*, 1995):
+    r"""LuGre friction: bristles with a deflection $z$ along the surface.
 
     $$\dot z = v - \frac{\sigma_0|v|}{g(v)}\,z,\quad
       g = \mu_c + (\mu_s-\mu_c)\,e^{-(|v|/v_s)^a},\quad
       f = -F\,(\sigma_0 z + \sigma_1\dot z + \sigma_2 v).$$
 
-    Where nothing presses they spring back within `release` seconds. $|v|$ is rounded
-    below `width`.
+    Source: Canudas de Wit, Olsson, Åström and Lischinsky, *A new model for control of
+    systems with friction*, 1995. Where the normal force is far below `full` the
+    bristles spring back within `release` seconds. $|v|$ is rounded below `width`.
     """
 
     mu: Scalar = eqx.field(converter=si("1", above=0.0))
@@ -132,12 +148,14 @@ class LuGre(AbstractSurfaceFriction):
             )
 
     def steady(self, v: Scalar) -> Scalar:
-        """Deflection times stiffness at a steady speed."""
+        """Return the friction coefficient at a steady speed, $g(v)$."""
         ratio = magnitude(v, self.width) / self.stribeck_speed
         fall = jnp.exp(-(ratio**self.exponent))
         return self.mu + (self.mu_static - self.mu) * fall
 
-    def act(self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3) -> Grip:
+    def evaluate(
+        self, v: Vec3, f: Scalar, z: Float[Array, " m"], pull: Vec3
+    ) -> FrictionForce:
         del pull
         speed = magnitude(norm(v), self.width) - self.width
         pressed = step(f, self.full)
@@ -145,4 +163,4 @@ class LuGre(AbstractSurfaceFriction):
         rate = rate - (1 - pressed) * z / self.release
         bent = self.stiffness * z
         force = -f * (bent + self.damping * rate + self.viscous * v)
-        return Grip(force, rate, f * bent @ rate)
+        return FrictionForce(force, rate, f * bent @ rate)

@@ -1,4 +1,4 @@
-"""Many solids that touch each other: a look at all pairs, and a close one at few."""
+"""Contact among many solids: a broad phase over all pairs, a narrow phase for few."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -14,28 +14,29 @@ from jaxtyping import Array, Float, Int
 from ..multibody.kinematics import World
 from ..multibody.mechanism import Mechanism
 from ..multibody.spatial import Pose, cross, shift_twist
-from ..parts.base import AbstractPassivePart, BodyLoads, Response, Signals
+from ..parts.base import AbstractPassivePart, Response, Signals
+from ..parts.loads import BodyLoads
 from ..typing import Scalar, Vec3, si
 from .contact_points import ContactPoints
 from .detection import find_contacts
 from .friction import AbstractSurfaceFriction, Coulomb, Stribeck
 from .normal import AbstractNormalLaw
 from .shapes import AbstractShape, AbstractSolid
-from .surface_law import Action, act, passing
+from .surface_law import ContactForces, SurfaceLaw, relative_velocity
 
 
 class ContactGroup(AbstractPassivePart):
-    """Solids of one class, by their frames, that touch where they meet.
+    """Contact among solids of one class, given by their frames.
 
-    Boxes around them, along the world's axes, say which pairs can touch; only the
-    `most` nearest pairs are looked at closely. While no more boxes than that overlap
-    the forces are those of all pairs; the output `dropped_pairs` counts those left out.
+    The broad phase compares axis-aligned bounding boxes; only the `most` nearest pairs
+    go on to the narrow phase. While no more boxes than that overlap the forces are
+    those of all pairs; the output `dropped_pairs` counts the pairs left out.
 
     **Arguments:**
 
     - `against`: shapes of one class that the solids touch instead of each other.
-    - `friction`: a law without a memory, as pairs come and go.
-    - `rolling`, `spinning`: as of `Contact`.
+    - `friction`: a law without bristles, as pairs come and go.
+    - `rolling`, `spinning`, `turn_width`: the same as those of `Contact`.
 
     Outputs: the normal forces of all points together as `normal_force`, the greatest
     `depth`, and `dropped_pairs`.
@@ -53,7 +54,7 @@ class ContactGroup(AbstractPassivePart):
     def __check_init__(self):
         if not isinstance(self.friction, Coulomb | Stribeck | None):
             raise ValueError(
-                "friction in a pile is Coulomb's or Stribeck's, not that of "
+                "the friction of a contact group is Coulomb or Stribeck, not "
                 f"{type(self.friction).__name__}"
             )
         if self.most < 1:
@@ -65,18 +66,18 @@ class ContactGroup(AbstractPassivePart):
         return {}
 
     def pairs(self, mechanism: Mechanism) -> Int[np.ndarray, "2 pairs"]:
-        """All that may ever touch: those on different bodies."""
+        """Return all pairs of shapes that are on different bodies, as row numbers."""
         names, n = [*self.solids, *self.against], len(self.solids)
         bodies = [mechanism.frame(name).body for name in names]
         mixed = itertools.product(range(n), range(n, len(names)))
         rows = mixed if self.against else itertools.combinations(range(n), 2)
         found = [(i, j) for i, j in rows if bodies[i] != bodies[j]]
         if not found:
-            raise ValueError("a pile needs two shapes on different bodies")
+            raise ValueError("a contact group needs two shapes on different bodies")
         return np.array(found).T
 
-    def near(self, mechanism: Mechanism, X: Pose) -> tuple[Array, Array, Scalar]:
-        """The nearest pairs, and by how many more boxes overlap."""
+    def broad_phase(self, mechanism: Mechanism, X: Pose) -> tuple[Array, Array, Scalar]:
+        """Return the nearest pairs, and how many overlapping pairs are dropped."""
         i, j = self.pairs(mechanism)
         low, high = jax.lax.stop_gradient(self._boxes(X))
         gap = jnp.max(jnp.maximum(low[i] - high[j], low[j] - high[i]), 1)
@@ -93,70 +94,77 @@ class ContactGroup(AbstractPassivePart):
         boxes = [jax.vmap(bounds)(*kind) for kind in kinds]
         return jax.tree.map(lambda *x: jnp.concatenate(x), *boxes)
 
-    def _forward_kinematics(self, world: World) -> "_Near":
+    def _narrow_phase(self, world: World) -> "_NearPairs":
         names = (*self.solids, *self.against)
         frames = [world.mechanism.frame(name) for name in names]
         rows = np.array([world.mechanism.index(frame.body) for frame in frames])
         X_WB = Pose(world.X_WB.R[rows], world.X_WB.p[rows])
         X = X_WB @ _stack([frame.X_BF for frame in frames])
         V = shift_twist(world.V_WB[rows], X.p - X_WB.p)
-        i, j, dropped_pairs = self.near(world.mechanism, X)
+        i, j, dropped_pairs = self.broad_phase(world.mechanism, X)
         pick = lambda x, k: jax.tree.map(lambda leaf: leaf[k], x)
         first, second = _stacked(self.solids), _stacked(self.against or self.solids)
         A, B = pick(first, i), pick(second, j - len(self.solids) * bool(self.against))
         at = pick(X, i), pick(X, j)
-        touch = jax.vmap(find_contacts)(A, at[0], B, at[1])
-        velocity, turning = jax.vmap(passing)(touch.p, at, (V[i], V[j]))
+        points = jax.vmap(find_contacts)(A, at[0], B, at[1])
+        motion = jax.vmap(relative_velocity)(points.p, at, (V[i], V[j]))
         rows = jnp.asarray(rows)
-        return _Near(touch, velocity, turning, (rows[i], rows[j]), dropped_pairs)
+        return _NearPairs(points, *motion, (rows[i], rows[j]), dropped_pairs)
 
-    def _act(self, near: "_Near") -> Action:
+    @property
+    def law(self) -> SurfaceLaw:
+        """The law of all pairs of surfaces, from the fields of this part."""
+        return SurfaceLaw(
+            self.normal, self.friction, self.rolling, self.spinning, self.turn_width
+        )
+
+    def _contact_forces(self, near: "_NearPairs") -> ContactForces:
         no_pull = jnp.zeros_like(near.velocity)
-        pair = jax.vmap(partial(act, self, state={}))
-        return pair(near.touch, near.velocity, near.turning, no_pull)
+        pair = jax.vmap(partial(self.law.contact_forces, state={}))
+        return pair(near.points, near.velocity, near.angular_velocity, no_pull)
 
     def __call__(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Response:
         del t, signals
-        near = self._forward_kinematics(world)
-        x = self._act(near)
+        near = self._narrow_phase(world)
+        x = self._contact_forces(near)
         f, F_WB = jnp.sum(x.f, 1), jnp.zeros_like(world.V_WB)
         for rows, sign in zip(near.rows, (1.0, -1.0), strict=True):
-            arm = x.touch.p - world.X_WB.p[rows][:, None]
+            arm = x.points.p - world.X_WB.p[rows][:, None]
             tau = jnp.sum(cross(arm, x.f) + x.tau, 1)
             F_WB = F_WB.at[rows].add(sign * jnp.concatenate([tau, f], 1))
         outputs = {
             "normal_force": jnp.sum(x.normal_force),
-            "depth": jnp.max(x.touch.depth),
+            "depth": jnp.max(x.points.depth),
             "dropped_pairs": near.dropped_pairs,
         }
         return Response(state, (BodyLoads(F_WB),), outputs)
 
     def energy(self, state: dict, world: World) -> Scalar:
         del state
-        depth = self._forward_kinematics(world).touch.depth
+        depth = self._narrow_phase(world).points.depth
         return jnp.sum(jax.vmap(self.normal.energy)(depth.reshape(-1)))
 
     def power_loss(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
         del t, state, signals
-        return jnp.sum(self._act(self._forward_kinematics(world)).loss)
+        return jnp.sum(self._contact_forces(self._narrow_phase(world)).loss)
 
 
-class _Near(eqx.Module):
-    """Pairs that may touch: their points, how these move, and rows of their bodies."""
+class _NearPairs(eqx.Module):
+    """Contact points of near pairs, relative velocities there, and rows of bodies."""
 
-    touch: ContactPoints
+    points: ContactPoints
     velocity: Float[Array, "pairs k 3"]
-    turning: Float[Array, "pairs 3"]
+    angular_velocity: Float[Array, "pairs 3"]
     rows: tuple[Int[Array, " pairs"], Int[Array, " pairs"]]
     dropped_pairs: Scalar
 
 
 def bounds(shape: AbstractShape, X: Pose) -> tuple[Vec3, Vec3]:
-    """Lowest and highest coordinates; of what is no solid, none."""
+    """Return the axis-aligned bounding box of a shape, infinite if it is no solid."""
     if not isinstance(shape, AbstractSolid):
         far = jnp.full_like(X.p, jnp.inf)
         return -far, far
@@ -180,9 +188,13 @@ def _check_alike(name: str, shapes: Mapping[str, Any], kind: type) -> None:
     first = next(iter(shapes.values()), None)
     for frame, shape in shapes.items():
         if not isinstance(shape, kind):
-            raise ValueError(f"{name}: on {frame!r} is a {type(shape).__name__}")
+            raise ValueError(
+                f"{name}: the shape on {frame!r} is a {type(shape).__name__}, which "
+                f"is no {kind.__name__}"
+            )
         if form(shape) != form(first):
             raise ValueError(
-                f"{name} of a pile are of one class and form: on {frame!r} is another "
-                f"{type(shape).__name__} than the first, a {type(first).__name__}"
+                f"{name} of a contact group have one class and array shapes: the "
+                f"{type(shape).__name__} on {frame!r} differs from the first one, a "
+                f"{type(first).__name__}"
             )

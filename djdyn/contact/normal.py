@@ -2,7 +2,7 @@ r"""Laws of the normal force, from depth and its rate.
 
 Every law is $F = E'(\delta) + D(\delta, \dot\delta)$ and never pulls. Its elastic part
 comes from an energy $E$, which is what a contact stores; what $F$ does beyond it is
-heat, also when a contact lets go before it has sprung back.
+heat, also when a contact separates before it has sprung back.
 """
 
 import abc
@@ -18,30 +18,33 @@ from .._smooth import Field, ramp, ramp_area, step, step_area
 from ..typing import Scalar, check_values, known, si
 
 
+NEWTON_STEPS = 12
+
+
 class AbstractNormalLaw(eqx.Module):
-    """A force of two surfaces by their depth."""
+    """A law of the normal force between two surfaces."""
 
     def __check_init__(self):
         check_values(self)
 
     @abc.abstractmethod
     def energy(self, depth: Scalar) -> Scalar:
-        """Stored at a depth, J."""
+        """Return the energy stored at a depth, J."""
 
     @abc.abstractmethod
     def force(self, depth: Scalar, rate: Scalar) -> Scalar:
-        """At least zero, N."""
+        """Return the force at a depth and its rate, at least zero, N."""
 
     @abc.abstractmethod
     def reach(self) -> Scalar:
-        """How far apart they press at most, m."""
+        """Return the largest gap at which the force is not zero, m."""
 
 
 class KelvinVoigt(AbstractNormalLaw):
-    r"""Spring and damper, $F = \max(0, k\delta + c\dot\delta)$ where $\delta > 0$.
+    r"""Kelvin–Voigt spring and damper.
 
-    The damper comes in over the first `width` of depth, within which the spring is
-    rounded too.
+    $F = \max(0, k\delta + c\dot\delta)$ where $\delta > 0$. The damper comes in over
+    the first `width` of depth, within which the spring is rounded too.
     """
 
     stiffness: Scalar = eqx.field(converter=si("N/m", above=0.0))
@@ -61,10 +64,12 @@ class KelvinVoigt(AbstractNormalLaw):
 
 
 class HuntCrossley(AbstractNormalLaw):
-    r"""$F = k\,\delta^n\,(1 + D\dot\delta)$, at least zero (Hunt and Crossley,
-    *Coefficient of restitution interpreted as damping in vibroimpact*, 1975).
+    r"""Hunt–Crossley force, $F = k\,\delta^n\,(1 + D\dot\delta)$, at least zero.
 
-    Hertz' law without dissipation. Within `width` of the touch the depth is rounded
+    Source: Hunt and Crossley, *Coefficient of restitution interpreted as damping in
+    vibroimpact*, 1975.
+
+    Hertz' law without dissipation. Within `width` of first contact the depth is rounded
     twice smoothly, so that the force has no kink there.
     """
 
@@ -88,18 +93,20 @@ class HuntCrossley(AbstractNormalLaw):
 
 
 def hertz_stiffness(E: tuple[Any, Any], nu: tuple[Any, Any], radius: Any) -> Any:
-    r"""$k = \tfrac43 E^*\sqrt R$ of two spheres with
-    $1/E^* = \sum(1-\nu_i^2)/E_i$ and $1/R = \sum 1/R_i$, N/m^1.5.
+    r"""Return the Hertz stiffness of two spheres, $k = \tfrac43 E^*\sqrt R$, N/m^1.5.
+
+    $1/E^* = \sum(1-\nu_i^2)/E_i$ and $1/R = \sum 1/R_i$.
     """
     soft = sum((1 - n**2) / e for e, n in zip(E, nu, strict=True))
     return 4 / 3 * radius**0.5 / soft
 
 
 def restitution(s: Any) -> Any:
-    r"""Of Hunt and Crossley's law at $s = D v$, $v$ the speed of impact.
+    r"""Return the coefficient of restitution of the Hunt–Crossley law.
 
-    The root $e$ of $s(1+e) = \ln\frac{1+s}{1-es}$, for any stiffness, exponent and
-    mass, free of other forces.
+    At $s = D v$, with $v$ the speed of impact, it is the root $e$ of
+    $s(1+e) = \ln\frac{1+s}{1-es}$, for any stiffness, exponent and mass, free of other
+    forces.
     """
     s = jnp.asarray(s, float)
     small = s < 1e-6
@@ -110,7 +117,7 @@ def restitution(s: Any) -> Any:
 
 
 def dissipation(e: Any, speed: Any, law: str = "exact") -> Any:
-    r"""$D$ that gives the coefficient of restitution `e` at an impact `speed`.
+    r"""Return the $D$ that gives a coefficient of restitution `e` at an impact `speed`.
 
     **Arguments:**
 
@@ -133,12 +140,12 @@ def dissipation(e: Any, speed: Any, law: str = "exact") -> Any:
 
 
 def _balance(e: Field, s: Field, y: Field) -> Field:
-    """Zero where `e`, `s` and y = log(1 - e s) belong together."""
+    """Return the residual of `restitution`'s equation, with y = log(1 - e s)."""
     return s * (1 + e) - jnp.log1p(s) + y
 
 
 def _exact(e: Field) -> Field:
-    """The s that gives `e`."""
+    """Return the s = D v that gives the coefficient of restitution `e`."""
     near_one = lambda e: 1.5 * (1 - e) / (1 - e + e**2)  # to second order in 1 - e
     small = e > 1 - 1e-6
     some = jnp.where(small, 0.5, e)
@@ -150,9 +157,9 @@ def _exact(e: Field) -> Field:
 
 
 def _newton(f: Callable[[Field], Field], x: Field) -> Field:
-    """A root; the last step carries its derivatives."""
+    """Return a root by Newton's method; the last step carries its derivatives."""
     slope = lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))
-    for _ in range(12):
+    for _ in range(NEWTON_STEPS):
         value, rate = jax.lax.stop_gradient(slope(jax.lax.stop_gradient(x)))
         x = x - value / rate
     x = jax.lax.stop_gradient(x)

@@ -17,7 +17,10 @@ from ..typing import Scalar, Vec3
 
 
 class Overlap(eqx.Module):
-    """`area` is the area vector of the first body's faces inside the second one."""
+    """The intersection of two bodies.
+
+    `area` is the area vector of the first body's faces inside the second one.
+    """
 
     volume: Scalar
     centroid: Vec3
@@ -30,12 +33,13 @@ def overlap(
     first: int,
     near: Vec3,
 ) -> Overlap:
-    r"""The polyhedron $n_i\cdot x\le d_i$; the `first` planes are the first body's.
+    r"""Return volume, centroid and area of the polyhedron $n_i\cdot x\le d_i$.
 
     **Arguments:**
 
     - `n`: unit normals, outwards.
-    - `near`: any point near the intersection; the centroid of nothing.
+    - `first`: how many of the planes, in front, are the first body's.
+    - `near`: any point near the intersection; the centroid where that is empty.
     """
     d = d - n @ near  # lengths from there keep small volumes exact
     count = len(d)

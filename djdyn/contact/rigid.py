@@ -1,4 +1,4 @@
-"""Contact that does not give: its force follows from the constraint."""
+"""Rigid contact: its force follows from a constraint on the gap."""
 
 from typing import Any
 
@@ -8,25 +8,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._smooth import magnitude, norm
-from ..multibody import dynamics
+from ..multibody import mass_matrix
+from ..multibody.constraints import AbstractConstraint
 from ..multibody.kinematics import World
 from ..multibody.spatial import Pose, skew
-from ..parts.base import (
-    AbstractConstraint,
-    AbstractIdealPart,
-    AbstractPassivePart,
-    Load,
-    Response,
-    Signals,
-)
+from ..parts.base import AbstractIdealPart, AbstractPassivePart, Response, Signals
+from ..parts.loads import Load
 from ..typing import Scalar, optional, si
 from .detection import find_contacts
 from .shapes import AbstractShape, AbstractSolid
-from .surface_law import relative
+from .surface_law import slip
 
 
 class GapConstraint(AbstractConstraint):
-    r"""A gap whose acceleration is $J\dot v$ and a part of its own."""
+    r"""The constraint that a gap has zero stabilised acceleration.
+
+    The residual is $J\dot v + a_0$, with `slope` $J$ and `rest` $a_0$.
+    """
 
     load: Load
     drag: Load | None
@@ -47,7 +45,7 @@ class GapConstraint(AbstractConstraint):
 
 
 class RigidContact(AbstractPassivePart, AbstractIdealPart):
-    r"""A solid on the frame `on` that a shape on `against` does not let pass.
+    r"""Rigid contact of a solid on the frame `on` with a shape on `against`.
 
     At each point of contact the normal force $\lambda$ is what gives the gap $g$ the
     acceleration
@@ -56,9 +54,9 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
 
     so that errors of $g$ die out with the rate $\omega$. One-sided (the default) it
     only pushes: a body lifts off where the force would pull, and lands without a
-    bounce, braked over the last $2|\dot g|/\omega$ of its way. The system books
-    what that and friction take from it. Friction is Coulomb's, $\mu\lambda$ against
-    sliding, creeping below the speed `width`.
+    bounce, braked over the last $2|\dot g|/\omega$ of its way. The system's energy
+    ledger counts the loss by landing and by friction. Friction is Coulomb's,
+    $\mu\lambda$ against sliding, regularised below the speed `width`.
 
     The shapes' gap must have second derivatives: points, balls and corners on planes,
     terrain and bowls.
@@ -80,11 +78,11 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
         return {}
 
     def gaps(self, world: World) -> tuple[Array, Array, Array]:
-        """Of all points, with rates and accelerations at constant speeds."""
+        """Return the gaps, their rates, and their accelerations at zero `v_dot`."""
         frames = self.on, self.against
 
         def gap(tau: Scalar) -> Array:
-            A, B = (_in_a_while(world, frame, tau) for frame in frames)
+            A, B = (_extrapolated_pose(world, frame, tau) for frame in frames)
             return -find_contacts(self.shape, A, self.surface, B).depth
 
         def moving(tau: Scalar) -> tuple[Array, Array]:
@@ -99,30 +97,30 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
     ) -> Response:
         del t, signals
         poses = world.pose(self.on), world.pose(self.against)
-        touch = find_contacts(self.shape, poses[0], self.surface, poses[1])
-        velocity, _ = relative(world, self.on, self.against, touch)
+        points = find_contacts(self.shape, poses[0], self.surface, poses[1])
+        velocity, _ = slip(world, self.on, self.against, points)
         g, g_dot, g_ddot = self.gaps(world)
         rest = g_ddot + 2 * self.rate * g_dot + self.rate**2 * g
         on, against = (world.mechanism.frame(k).body for k in (self.on, self.against))
         found = []
-        for p, n, v, r in zip(touch.p, touch.n, velocity, rest, strict=True):
-            still = jnp.zeros_like(n)
-            push, drag = Load(on, against, p, n, still), None
+        for p, n, v, r in zip(points.p, points.n, velocity, rest, strict=True):
+            zero = jnp.zeros_like(n)
+            normal, drag = Load(on, against, p, n, zero), None
             if self.mu is not None:
                 slide = v - (n @ v) * n
                 grip = -self.mu * slide / magnitude(norm(slide), self.width)
-                drag = Load(on, against, p, grip, still)
-            slope = dynamics.project_wrenches(world, push.wrenches(world))
+                drag = Load(on, against, p, grip, zero)
+            slope = mass_matrix.project_wrenches(world, normal.wrenches(world))
             how = {"slack": self.slack, "one_sided": self.one_sided}
             found.append(
-                GapConstraint(load=push, drag=drag, slope=slope, rest=r, **how)
+                GapConstraint(load=normal, drag=drag, slope=slope, rest=r, **how)
             )
         outputs = {"gap": jnp.min(g)}
         return Response(state, (), outputs, constraints=tuple(found))
 
 
-def _in_a_while(world: World, frame: str, tau: Scalar) -> Pose:
-    """A frame's pose, to second order in time, if all speeds stayed as they are."""
+def _extrapolated_pose(world: World, frame: str, tau: Scalar) -> Pose:
+    """Return a frame's pose after `tau`, to second order, at constant speeds `v`."""
     F = world.mechanism.frame(frame)
     b = world.mechanism.index(F.body)
     V, A, R = world.V_WB[b], world.A_bias_WB[b], world.X_WB.R[b]

@@ -1,4 +1,4 @@
-"""Shapes that touch: where their surfaces are, and the inertia of a solid of them."""
+"""Shapes of contacts: their surfaces, and the inertia of solids."""
 
 import abc
 from typing import Any
@@ -13,10 +13,11 @@ from ..typing import Mat3, Scalar, Vec3, check_values, si
 
 
 Points = Float[Array, "_ 3"]
+PRISM_SIDES = 32  # of the prism that stands for a cylinder
 
 
 class AbstractShape(eqx.Module):
-    """A shape in a frame."""
+    """A shape, given in the axes of a frame."""
 
     def __check_init__(self):
         check_values(self)
@@ -36,13 +37,15 @@ class HeightField(AbstractShape):
     """Everything below heights on a grid around the origin of its frame.
 
     `heights[i, j]` is above `x[i]`, `y[j]`, which are evenly spaced; between them the
-    surface is bilinear, and beyond its edges it goes on level.
+    surface is bilinear, and beyond the edges it continues level.
     """
 
     heights: Float[Array, "nx ny"] = eqx.field(converter=si("m"))
     spacing: Scalar = eqx.field(converter=si("m", above=0.0))
 
     def height(self, x: Scalar, y: Scalar) -> Scalar:
+        """Return the height of the surface above a point of the xy plane."""
+
         def cell(u: Scalar, n: int) -> tuple[Array, Scalar]:
             u = jnp.clip(u / self.spacing + (n - 1) / 2, 0.0, n - 1.0)
             i = jnp.clip(jnp.floor(u), 0, n - 2)
@@ -60,39 +63,41 @@ class AbstractSolid(AbstractShape):
     """A convex shape with a volume: all points within `radius` of its core's hull."""
 
     @abc.abstractmethod
-    def volume(self) -> Scalar: ...
+    def volume(self) -> Scalar:
+        """Return the volume, m^3."""
 
     @abc.abstractmethod
     def centre(self) -> Vec3:
-        """Of its volume."""
+        """Return the centroid of the volume."""
 
     @abc.abstractmethod
     def second_moment(self) -> Mat3:
-        r"""$\\int x x^\\top dV$ about its centre."""
+        r"""Return $\int x x^\top dV$ about the centroid."""
 
     @abc.abstractmethod
     def core(self) -> Points:
-        """Points whose hull, with `rounding` around it, is the shape."""
+        """Return points whose convex hull, grown by `rounding`, is the shape."""
 
     @abc.abstractmethod
-    def rounding(self) -> Scalar: ...
+    def rounding(self) -> Scalar:
+        """Return the distance from the hull of the core to the surface, m."""
 
     @abc.abstractmethod
     def planes(self) -> tuple[Points, Float[Array, " planes"]]:
-        """Of its core: outward unit normals and their distances from the origin."""
+        """Return outward unit normals and offsets of the core's faces."""
 
     @abc.abstractmethod
     def edges(self) -> Points:
-        """Directions of its core's edges, each once."""
+        """Return the directions of the core's edges, each once."""
 
     def inertia(self, density: Any) -> dict[str, Array]:
-        """`mass`, `p_BC` and `I_BC` of a body of this shape, as `Body` takes them."""
+        """Return `mass`, `p_BC` and `I_BC` of a body, as `Body` takes them."""
         S = density * self.second_moment()
         I_BC = jnp.trace(S) * jnp.eye(3) - S
         return {"mass": density * self.volume(), "p_BC": self.centre(), "I_BC": I_BC}
 
-    def bed(self) -> Scalar:
-        """Radius of the sphere of the same volume."""
+    def equivalent_radius(self) -> Scalar:
+        """Return the radius of the sphere of the same volume."""
         return jnp.cbrt(3 * self.volume() / (4 * jnp.pi))
 
 
@@ -104,6 +109,8 @@ class AbstractCentred(AbstractSolid):
 
 
 class Sphere(AbstractCentred):
+    """A ball around the origin of its frame."""
+
     radius: Scalar = eqx.field(converter=si("m", above=0.0))
 
     def volume(self) -> Scalar:
@@ -156,7 +163,10 @@ class Capsule(AbstractCentred):
 
 
 class Cylinder(AbstractCentred):
-    """Along z. Against other solids it is a prism of 32 sides around it."""
+    """A cylinder of `length` along z.
+
+    Against other solids it is a circumscribed prism of `PRISM_SIDES` sides.
+    """
 
     radius: Scalar = eqx.field(converter=si("m", above=0.0))
     length: Scalar = eqx.field(converter=si("m", above=0.0))
@@ -169,9 +179,9 @@ class Cylinder(AbstractCentred):
         return self.volume() * jnp.diag(jnp.stack([across, across, along]))
 
     def core(self) -> Points:
-        angle = 2 * jnp.pi * jnp.arange(32) / 32
+        angle = 2 * jnp.pi * jnp.arange(PRISM_SIDES) / PRISM_SIDES
         ring = jnp.stack([jnp.cos(angle), jnp.sin(angle), 0 * angle], 1)
-        ring = self.radius / np.cos(np.pi / 32) * ring
+        ring = self.radius / np.cos(np.pi / PRISM_SIDES) * ring
         up = self.length / 2 * jnp.array([[0.0, 0.0, 1.0]])
         return jnp.concatenate([ring - up, ring + up])
 
@@ -179,27 +189,29 @@ class Cylinder(AbstractCentred):
         return jnp.zeros(())
 
     def planes(self) -> tuple[Points, Float[Array, " planes"]]:
-        angle = 2 * jnp.pi * (jnp.arange(32) + 0.5) / 32
+        angle = 2 * jnp.pi * (jnp.arange(PRISM_SIDES) + 0.5) / PRISM_SIDES
         sides = jnp.stack([jnp.cos(angle), jnp.sin(angle), 0 * angle], 1)
         ends = jnp.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
-        far = jnp.repeat(jnp.stack([self.radius, self.length / 2]), np.array([32, 2]))
+        far = jnp.repeat(
+            jnp.stack([self.radius, self.length / 2]), np.array([PRISM_SIDES, 2])
+        )
         return jnp.concatenate([sides, ends]), far
 
     def edges(self) -> Points:
-        angle = 2 * jnp.pi * jnp.arange(16) / 32
+        angle = 2 * jnp.pi * jnp.arange(PRISM_SIDES // 2) / PRISM_SIDES
         sides = jnp.stack([jnp.cos(angle), jnp.sin(angle), 0 * angle], 1)
         return jnp.concatenate([sides, jnp.array([[0.0, 0.0, 1.0]])])
 
 
 class AbstractPolyhedron(AbstractSolid):
-    """All of its faces are flat."""
+    """A solid whose faces are all flat."""
 
     def rounding(self) -> Scalar:
         return jnp.zeros(())
 
 
 class Cuboid(AbstractPolyhedron, AbstractCentred):
-    """Of `size` along its axes."""
+    """A box of `size` along its axes, around the origin of its frame."""
 
     size: Vec3 = eqx.field(converter=si("m", above=0.0))
 
@@ -245,7 +257,7 @@ class Polyhedron(AbstractPolyhedron):
 
     @classmethod
     def from_file(cls, path: Any, scale: float = 1.0) -> "Polyhedron":
-        """From a convex mesh of any format that trimesh reads."""
+        """Return the polyhedron of a convex mesh in any format that trimesh reads."""
         import trimesh
 
         mesh: Any = trimesh.load_mesh(path)
@@ -294,7 +306,7 @@ class Polyhedron(AbstractPolyhedron):
 
 
 def _hull(x: np.ndarray) -> tuple[Any, Any, Any]:
-    """Triangles turned outwards, one triangle of each flat, and edges by direction."""
+    """Return outward triangles, one triangle of each face, and edges by direction."""
     try:
         hull = ConvexHull(x)
     except (QhullError, ValueError) as error:

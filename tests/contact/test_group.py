@@ -50,8 +50,8 @@ def one_by_one(shapes: dict) -> djdyn.System:
     )
 
 
-def piled(shapes: dict, most: int) -> djdyn.System:
-    return free(shapes, {"pile": ContactGroup(shapes, LAW, most, GRIP, **ARMS)})
+def grouped(shapes: dict, most: int) -> djdyn.System:
+    return free(shapes, {"group": ContactGroup(shapes, LAW, most, GRIP, **ARMS)})
 
 
 def scattered(system: djdyn.System, lanes: int, spread: float) -> tuple:
@@ -73,15 +73,16 @@ BOXES = {f"b{i}": Cuboid([0.5, 0.4, 0.3 + 0.1 * i]) for i in range(3)}
     [(BALLS, 3, 0.25), (BOXES, 2, 0.35)],
     ids=["balls", "boxes"],
 )
-def test_a_pile_is_all_of_its_pairs(shapes, most, spread):
+def test_a_contact_group_is_all_of_its_pairs(shapes, most, spread):
     """Forces and what is stored and lost, in lanes that touch differently."""
-    alone, together = one_by_one(shapes), piled(shapes, most)
+    alone, together = one_by_one(shapes), grouped(shapes, most)
     q, v = scattered(alone, 40, spread)
 
     def response_of(system, q, v):
         now = system.at(0.0, djdyn.State(q, v, system.initial_state().parts))
         said = [
-            now.signals.get(f"pile.{k}", 0.0) for k in ("dropped_pairs", "normal_force")
+            now.signals.get(f"group.{k}", 0.0)
+            for k in ("dropped_pairs", "normal_force")
         ]
         return now.v_dot, now.energy(), system.powers(0.0, now.y, {}, {})[1], said
 
@@ -95,16 +96,16 @@ def test_a_pile_is_all_of_its_pairs(shapes, most, spread):
         assert jnp.allclose(x[room], y[room], rtol=1e-9, atol=1e-9)
 
 
-def test_gradients_through_a_pile():
-    system = piled({k: BALLS[k] for k in ("b0", "b1", "b2")}, 2)
+def test_gradients_through_a_contact_group():
+    system = grouped({k: BALLS[k] for k in ("b0", "b1", "b2")}, 2)
     q = system.mechanism.q0() + jnp.zeros(21).at[7].set(0.4).at[14].set(0.78)
     v = jnp.zeros(18).at[3].set(0.3).at[4].set(0.2).at[13].set(-0.2)
-    paths = ("pile.solids.b1.radius", "pile.normal.stiffness", "pile.friction.mu")
+    paths = ("group.solids.b1.radius", "group.normal.stiffness", "group.friction.mu")
     table = {k: djdyn.get_parameters(system, k) for k in paths}
 
     def loss(x):
         model = djdyn.with_parameters(system, {k: table[k] * (1 + x[k]) for k in paths})
-        rate = model.derivative(0.0, djdyn.State(q + x["q"], v, {"pile": {}}))
+        rate = model.derivative(0.0, djdyn.State(q + x["q"], v, {"group": {}}))
         return rate.v @ jnp.arange(1.0, 19.0)
 
     zero = {**{k: jnp.zeros(()) for k in paths}, "q": jnp.zeros(21)}
@@ -120,7 +121,7 @@ def test_balls_fall_on_a_plane_and_each_other():
         for k in shapes
     )
     parts = {
-        "pile": ContactGroup(shapes, law, 2),
+        "group": ContactGroup(shapes, law, 2),
         "floor": ContactGroup(shapes, law, 3, against={"world": HalfSpace()}),
     }
     system = djdyn.System(djdyn.Mechanism(bodies), parts)
@@ -128,18 +129,22 @@ def test_balls_fall_on_a_plane_and_each_other():
     y, how = system.initial_state(q), {"solver": "rk4", "dt": 2e-4, "saveat": 9}
     run = djdyn.simulate(system, 0.8, y, ledger=True, **how)
     assert np.isclose(run.signal("floor.normal_force")[-1], 3 * 9.81, rtol=1e-3)
-    assert np.isclose(run.signal("pile.normal_force")[-1], 3 * 9.81, rtol=1e-3)  # 2 + 1
+    assert np.isclose(
+        run.signal("group.normal_force")[-1], 3 * 9.81, rtol=1e-3
+    )  # 2 + 1
     assert np.max(np.abs(djdyn.energy_balance(system, run))) < 2e-5 * 0.088  # J to lose
-    assert not np.any(run.signal("pile.dropped_pairs"))
+    assert not np.any(run.signal("group.dropped_pairs"))
 
 
-def test_bad_piles():
-    with pytest.raises(ValueError, match="another Cuboid than the first, a Sphere"):
+def test_bad_contact_groups():
+    with pytest.raises(
+        ValueError, match="Cuboid on 'b' differs from the first one, a S"
+    ):
         ContactGroup({"a": Sphere(1.0), "b": Cuboid([1, 1, 1])}, LAW, 1)
     with pytest.raises(ValueError, match="at least 1, not 0"):
         ContactGroup(BALLS, LAW, 0)
-    with pytest.raises(ValueError, match="Coulomb's or Stribeck's, not that of LuGre"):
+    with pytest.raises(ValueError, match="Coulomb or Stribeck, not LuGre"):
         ContactGroup(BALLS, LAW, 1, LuGre(0.4, 0.5, 100.0))
     with pytest.raises(ValueError, match="two shapes on different bodies"):
-        lone = piled({"a": Sphere(1.0)}, 1)
+        lone = grouped({"a": Sphere(1.0)}, 1)
         lone.derivative(0.0, lone.initial_state())

@@ -119,7 +119,7 @@ def test_lugre():
     assert np.allclose(jax.vmap(law.steady)(jnp.asarray(v)), g, atol=1e-6)
 
     def rate(z):
-        grip = law.act(
+        grip = law.evaluate(
             jnp.array([1.0, 0, 0]), jnp.array(1.0), jnp.array([z, 0, 0]), jnp.zeros(3)
         )
         return float(grip.rate[0]), -float(grip.force[0])
@@ -280,7 +280,7 @@ def test_bad_laws():
         dissipation(0.5, 1.0, "newton")
     with pytest.raises(ValueError, match="above 0, at most 1"):
         dissipation(1.5, 1.0)
-    with pytest.raises(ValueError, match="bed of a HalfSpace needs a depth"):
+    with pytest.raises(ValueError, match="foundation of a HalfSpace needs a depth"):
         VolumeContact(
             "b",
             BALL,
