@@ -7,7 +7,8 @@ import optimistix as optx
 import pytest
 import scipy.optimize
 
-from djdyn.optimize.bfgs import BFGS, within
+from djdyn.optimize.bfgs import BFGS
+from djdyn.optimize.box_qp import solve_box_qp
 
 
 def rosenbrock(y, _=None):
@@ -66,7 +67,7 @@ def test_within_bounds_a_quadratic_is_least_where_scipy_finds_it(seed):
     A, g = rng.normal(size=(8, 8)), 3 * rng.normal(size=8)
     B, low, high = A @ A.T + 0.1 * np.eye(8), -rng.random(8), rng.random(8)
     low[0], high[1], low[2] = -np.inf, np.inf, 0.0
-    p = within(*map(jnp.asarray, (B, g, low, high)))
+    p = solve_box_qp(*map(jnp.asarray, (B, g, low, high)))
     value = lambda p: g @ p + p @ B @ p / 2
     known = scipy.optimize.minimize(
         value, np.zeros(8), jac=lambda p: g + B @ p, method="L-BFGS-B",
@@ -103,13 +104,13 @@ def test_a_wall_that_is_known_does_not_slow_what_is_soft():
     fn = lambda y, _: stiff @ (y - goal * turns) ** 2 + wall(y)
     y0 = jnp.zeros(8)
     known = {"penalties": jax.value_and_grad(wall)(y0)}
-    looks = []
+    evaluations = []
     for options in ({}, known):
         with jax.numpy_dtype_promotion("standard"):
             found = optx.minimise(
                 fn, BFGS(1e-9, 1e-9), y0, options=options, throw=False
             )
-        looks.append(found.stats["num_steps"])
+        evaluations.append(found.stats["num_steps"])
         best = scipy.optimize.minimize(lambda y: fn(y, None), y0, tol=1e-12)
         assert jnp.allclose(found.value, best.x, atol=1e-4)
-    assert looks[1] < looks[0] / 2
+    assert evaluations[1] < evaluations[0] / 2

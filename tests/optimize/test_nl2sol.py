@@ -7,7 +7,7 @@ import optimistix as optx
 import pytest
 import scipy.optimize
 
-from djdyn.optimize.nl2sol import NL2SOL, damping, nearer
+from djdyn.optimize.nl2sol import NL2SOL, trust_region_damping, trust_region_step
 
 
 def valley(y, _=None):
@@ -48,10 +48,10 @@ def test_small_residuals_take_no_more_steps_than_levenberg_and_marquardt(start):
 
 
 def test_jacobians_are_worked_out_where_steps_are_taken_alone():
-    looks = {"residuals": 0, "Jacobian": 0}
+    evaluations = {"residuals": 0, "Jacobian": 0}
 
     def count(what):
-        looks[what] += 1
+        evaluations[what] += 1
 
     @jax.custom_jvp
     def fn(y):
@@ -65,8 +65,8 @@ def test_jacobians_are_worked_out_where_steps_are_taken_alone():
 
     found = solved(lambda y, _: fn(y), jnp.array([-1.2, 1.0]), NL2SOL(1e-9, 1e-9))
     jax.effects_barrier()
-    assert looks["residuals"] == found.stats["num_steps"]
-    assert 0 < looks["Jacobian"] < looks["residuals"]
+    assert evaluations["residuals"] == found.stats["num_steps"]
+    assert 0 < evaluations["Jacobian"] < evaluations["residuals"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -75,7 +75,7 @@ def test_steps_within_a_radius_are_the_best(seed):
     rng = np.random.default_rng(seed)
     A, g = rng.normal(size=(5, 5)), rng.normal(size=5)
     B, radius = A + A.T, 0.7
-    p = nearer(jnp.asarray(B), jnp.asarray(g), jnp.asarray(radius))
+    p = trust_region_step(jnp.asarray(B), jnp.asarray(g), jnp.asarray(radius))
     value = lambda p: g @ p + p @ B @ p / 2
     known = scipy.optimize.minimize(
         value, 0.1 * p, jac=lambda p: g + B @ p, method="SLSQP",
@@ -88,4 +88,6 @@ def test_steps_within_a_radius_are_the_best(seed):
 
 def test_without_curvature_damping_is_what_the_radius_asks_for():
     g = jnp.array([3.0, 4.0])
-    assert jnp.allclose(damping(jnp.zeros((2, 2)), g, jnp.array(0.5)), 10.0)
+    assert jnp.allclose(
+        trust_region_damping(jnp.zeros((2, 2)), g, jnp.array(0.5)), 10.0
+    )
