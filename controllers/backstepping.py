@@ -21,7 +21,7 @@ Each = Float[Array, " n"]
 
 
 class Errors(eqx.Module):
-    """Of position, speed and pressure difference, and what they come from."""
+    """Errors of position, speed and pressure difference, and their ingredients."""
 
     e1: Each
     e2: Each
@@ -56,9 +56,10 @@ class Backstepping(AbstractSignalPart):
 
     - `pressures`: signals of each joint's two pressures, bar.
     - `displacement`: m3/rad of a motor, mean area in m2 of a cylinder.
-    - `triangles`: of joints with cylinders; None for motors.
-    - `friction`: what $\tau_f$ is: viscous, at the `"desired"` or `"measured"` rate.
-    - `model`: what the controller takes the machine for, itself if not given.
+    - `triangles`: the linkage of each joint with a cylinder; None for motors.
+    - `friction`: the viscous coefficient of $\tau_f$, which is evaluated at the
+      `friction_at` rate, `"desired"` or `"measured"`.
+    - `model`: the controller's model of the machine; by default the machine itself.
     """
 
     joints: tuple[str, ...] = eqx.field(static=True, converter=tuple)
@@ -90,14 +91,14 @@ class Backstepping(AbstractSignalPart):
                 raise ValueError(f"{n} joints need {n} {what}")
         if self.friction_at not in ("desired", "measured"):
             raise ValueError(
-                f"friction at desired or measured, not {self.friction_at!r}"
+                f"friction_at is desired or measured, not {self.friction_at!r}"
             )
 
     def initial_state(self) -> dict[str, Array]:
         return {"integral": jnp.zeros(len(self.joints))}
 
     def torque_per_pressure(self, q: Each) -> Each:
-        """`E`."""
+        """Return `E`, the torque per pressure difference of each joint."""
         levers = [
             jnp.ones_like(x) if triangle is None else triangle.lever(x)[1]
             for x, triangle in zip(q, self.triangles, strict=True)
@@ -113,12 +114,12 @@ class Backstepping(AbstractSignalPart):
         return tau / (E if self.lever_rate else jax.lax.stop_gradient(E))
 
     def errors(self, state: dict, world: World, signals: Signals) -> Errors:
-        """Where the loop stands."""
+        """Return the errors of the loop at a state."""
         here = own(world, self.model)
         mechanism, t, q, v = here.mechanism, here.t, here.q, here.v
         if mechanism.nv != len(self.joints):
             raise ValueError(
-                f"backstepping moves {len(self.joints)} joints of a machine that has "
+                f"backstepping controls {len(self.joints)} joints, but the machine has "
                 f"{mechanism.nv} speeds"
             )
         names = ("value", "rate", "acceleration", "jerk")
@@ -145,14 +146,16 @@ class Backstepping(AbstractSignalPart):
         v_d = 2 * self.stiffness * now.E * own(world, None).v + now.alpha1_rate - pull
         v_d = v_d - self.k3 * now.e3
         drop = self.supply - jnp.where(v_d > 0, now.P_L, -now.P_L)
-        drop = jnp.maximum(drop, 1e-3 * self.supply)  # beyond it no area will do
+        drop = jnp.maximum(drop, 1e-3 * self.supply)  # no area gives more
         u = v_d * jnp.sqrt(self.density / drop) / (2 * self.stiffness * self.discharge)
         each = {f"u.{joint}": u[i] for i, joint in enumerate(self.joints)}
         outputs = {"u": u, "error": now.e1, "pressure_error": now.e3, **each}
         return Response({"integral": now.e1}, outputs=outputs)
 
     def lyapunov(self, state: dict, world: World, signals: Signals) -> Scalar:
-        r"""Falls, on the control plant model, if gains are positive and $K_i$ is zero.
+        r"""Return the Lyapunov function of the closed loop.
+
+        It decreases on the control plant model if gains are positive and $K_i$ is zero.
 
         $$\tfrac12 e_2^\top Be_2 + \tfrac12 e_1^\top K_pe_1
           + \varepsilon e_1^\top Be_2 + \tfrac12|e_3|^2/w^2$$

@@ -1,4 +1,4 @@
-"""From a joystick to a smooth reference."""
+"""Guidance: smooth references from joysticks and targets."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,11 +15,11 @@ Each = Float[Array, "*#n"]  # one for all joints, or one each
 
 
 class Joystick(AbstractSignalPart):
-    r"""Sticks move a target, at rates, within limits.
+    r"""A target that joysticks move at given rates, within limits.
 
-    $\dot q_r = S\,i$ for sticks $i$ within ±1, eased to rest over `width` before
-    `lower` + `margin` and `upper` - `margin`, so that nothing winds up at a stop. The
-    output `value` is $q_r$; `start` is where it begins.
+    $\dot q_r = S\,i$ for joysticks $i$ within ±1. The rate falls to zero over `width`
+    before `lower` + `margin` and `upper` - `margin`, so nothing winds up at a stop. The
+    output `value` is $q_r$, which begins at `start`.
     """
 
     stick: str = eqx.field(static=True)
@@ -33,7 +33,7 @@ class Joystick(AbstractSignalPart):
     def __check_init__(self):
         low, high = self.lower + self.margin, self.upper - self.margin
         if known(low, high) and np.any(np.asarray(low) > np.asarray(high)):
-            raise ValueError(f"limits at {low} and {high}: the lower is above")
+            raise ValueError(f"the lower limit {low} is above the upper limit {high}")
 
     def initial_state(self) -> dict[str, Array]:
         return {"target": self.start}
@@ -54,7 +54,7 @@ class Joystick(AbstractSignalPart):
 
 
 class ReferenceModel(AbstractSignalPart):
-    r"""A third-order filter of a target, whose rate may be limited.
+    r"""A third-order reference model of a target, with a limit on its rate.
 
     $$\dot x = \operatorname{clip}\bigl(\omega(q_r - x),\ \pm\dot q_{max}\bigr),\qquad
       \ddot q_d = \omega^2(x - q_d) - 2\zeta\omega\,\dot q_d ;$$

@@ -1,9 +1,9 @@
-r"""Trajectory optimisation by iterated linear-quadratic regulators, inputs in a box.
+r"""Trajectory optimisation by the iterated linear-quadratic regulator (iLQR).
 
-Each round replaces dynamics and cost along the last trajectory by their first two
-derivatives, finds the best change of inputs from the end backwards, those at their
+Each iteration linearises the dynamics and takes the cost to second order along the last
+trajectory. A backward pass finds the best change of the inputs, with those at their
 limits held there (Tassa, Mansard and Todorov, *Control-limited differential dynamic
-programming*, 2014), and goes as far along it as the cost falls.
+programming*, 2014). A forward pass takes the step length of least cost.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ U = Float[Array, " m"]
 Xs = Float[Array, "n_and_end k"]
 Us = Float[Array, "n m"]
 Step = Callable[[X, U], X]
-NEWTONS = 6  # rounds on the free inputs
-LEAST, FIRST, MOST = 1e-9, 1e-6, 1e9  # regularisation
-SOFTER, STIFFER = 0.25, 8.0
-HALVINGS = 10
+BOX_QP_ITERATIONS = 6
+MIN_REGULARISATION, FIRST_REGULARISATION, MAX_REGULARISATION = 1e-9, 1e-6, 1e9
+REGULARISATION_DECREASE, REGULARISATION_INCREASE = 0.25, 8.0
+STEP_LENGTHS = 10  # tried in the forward pass, each half of the last
 
 
 class Plan(eqx.Module):
-    r"""States, inputs and gains: $u_i + K_i(x - x_i)$ follows the plan."""
+    r"""A planned trajectory and its feedback: $u_i + K_i(x - x_i)$ follows it."""
 
     x: Xs
     u: Us
@@ -44,12 +44,15 @@ class Plan(eqx.Module):
 def flat_step(
     system: System, dt: float, solver: str = "rk4"
 ) -> tuple[Step, Callable[[State], X]]:
-    """A step of a system under held inputs on flat arrays, and how states become such.
+    """Return a time step of a system as a function of flat arrays.
 
-    Inputs stand in the alphabetical order of their names.
+    Inputs are constant over the step, in the alphabetical order of their names.
+
+    **Returns:** the step, from a state and inputs to the next state, and a function
+    that flattens states.
     """
     if not system.inputs:
-        raise ValueError("a plan needs inputs, and the system has none")
+        raise ValueError("a plan needs a system with inputs, but this has none")
     _, named = ravel_pytree(dict(system.inputs))
     _, back = ravel_pytree((system.initial_state(), jnp.zeros(0)))
 
@@ -60,8 +63,8 @@ def flat_step(
     return lambda x, u: kernels.as_kernel(step, x, u)[0], lambda y: ravel_pytree(y)[0]
 
 
-def _boxed(H: Array, g: U, low: U, high: U) -> tuple[U, Array]:
-    """The least of g d + d H d / 2 in a box, and which inputs are free there."""
+def _solve_box_qp(H: Array, g: U, low: U, high: U) -> tuple[U, Array]:
+    """Minimise g d + d H d / 2 in a box; return d and which inputs are free there."""
 
     def once(d: U, _: None) -> tuple[U, Array]:
         slope = g + H @ d
@@ -72,11 +75,13 @@ def _boxed(H: Array, g: U, low: U, high: U) -> tuple[U, Array]:
         )
         return jnp.clip(d - move, low, high), ~active
 
-    d, free = jax.lax.scan(once, jnp.zeros_like(g), None, NEWTONS)
+    d, free = jax.lax.scan(once, jnp.zeros_like(g), None, BOX_QP_ITERATIONS)
     return d, free[-1]
 
 
 class _Problem(eqx.Module):
+    """The dynamics, costs and input limits of an optimal control problem."""
+
     step: Step = eqx.field(static=True)
     running: Callable[[X, U], Scalar] = eqx.field(static=True)
     final: Callable[[X], Scalar] = eqx.field(static=True)
@@ -84,6 +89,8 @@ class _Problem(eqx.Module):
     high: U
 
     def run(self, x0: X, follow: Callable[[Array, X], U], n: int) -> tuple:
+        """Simulate `n` steps of a control law; return states, inputs and cost."""
+
         def one(x: X, i: Array) -> tuple[X, tuple[X, U, Scalar]]:
             u = jnp.clip(follow(i, x), self.low, self.high)
             return self.step(x, u), (x, u, self.running(x, u))
@@ -92,7 +99,7 @@ class _Problem(eqx.Module):
         return jnp.vstack([xs, end[None]]), us, jnp.sum(costs) + self.final(end)
 
     def backward(self, xs: Xs, us: Us, mu: Scalar) -> tuple[Us, Array]:
-        """Changes of the inputs, and gains, from the end to the start."""
+        """Return changes of the inputs, and feedback gains, by the backward pass."""
         fx, fu = jax.vmap(jax.jacfwd(self.step, (0, 1)))(xs[:-1], us)
         gx, gu = jax.vmap(jax.grad(self.running, (0, 1)))(xs[:-1], us)
         (hxx, _), (hux, huu) = jax.vmap(jax.hessian(self.running, (0, 1)))(xs[:-1], us)
@@ -106,7 +113,7 @@ class _Problem(eqx.Module):
                 for h, a, b in ((hxx, fx, fx), (hux, fu, fx), (huu, fu, fu))
             )
             H = Quu + mu * (jnp.eye(len(Qu)) + fu.T @ fu)
-            k, free = _boxed(H, Qu, self.low - u, self.high - u)
+            k, free = _solve_box_qp(H, Qu, self.low - u, self.high - u)
             both = free[:, None] & free[None]
             K = -jnp.linalg.solve(
                 jnp.where(both, H, jnp.eye(len(Qu))), jnp.where(free[:, None], Qux, 0.0)
@@ -119,7 +126,7 @@ class _Problem(eqx.Module):
         return jax.lax.scan(one, ends, rows, reverse=True)[1]
 
     def improve(self, plan: Plan, mu: Scalar, tolerance: float) -> tuple[Plan, Scalar]:
-        """One round: the better plan, or the same and stiffer."""
+        """Return a better plan, or the same one and more regularisation."""
         k, K = self.backward(plan.x, plan.u, mu)
 
         def along(share: Scalar) -> tuple[Xs, Us, Scalar]:
@@ -127,17 +134,17 @@ class _Problem(eqx.Module):
             xs, us, cost = self.run(plan.x[0], follow, len(plan.u))
             return xs, us, jnp.where(jnp.isfinite(cost), cost, jnp.inf)
 
-        xs, us, costs = jax.vmap(along)(0.5 ** jnp.arange(HALVINGS, dtype=float))
+        xs, us, costs = jax.vmap(along)(0.5 ** jnp.arange(STEP_LENGTHS, dtype=float))
         best = jnp.argmin(costs)
         better = costs[best] < plan.cost
         small = plan.cost - costs[best] < tolerance * jnp.abs(plan.cost)
-        done = plan.done | (small & (better | (mu >= MOST)))
+        done = plan.done | (small & (better | (mu >= MAX_REGULARISATION)))
         new = Plan(xs[best], us[best], K, costs[best], done)
         kept = eqx.tree_at(lambda p: (p.K, p.done), plan, (K, done))
         use = better & ~plan.done
         plan = jax.tree.map(lambda new, old: jnp.where(use, new, old), new, kept)
-        mu = jnp.clip(mu * jnp.where(better, SOFTER, STIFFER), LEAST, MOST)
-        return plan, mu
+        factor = jnp.where(better, REGULARISATION_DECREASE, REGULARISATION_INCREASE)
+        return plan, jnp.clip(mu * factor, MIN_REGULARISATION, MAX_REGULARISATION)
 
 
 def ilqr(
@@ -152,20 +159,23 @@ def ilqr(
     outer_iterations: int | Array = 100,
     tolerance: float = 1e-6,
 ) -> Plan:
-    """The inputs, from `low` to `high`, with the least sum of costs from `x0` on.
+    """Find the inputs between `low` and `high` with the least sum of costs from `x0`.
 
     **Arguments:**
 
-    - `step`: the next state, such as of `flat_step`.
-    - `running`, `final`: costs of a step, and of the end.
-    - `u`: where to begin.
-    - `tolerance`: relative fall of the cost below which a plan is done.
+    - `step`: a function from a state and inputs to the next state; see `flat_step`.
+    - `running`, `final`: costs of a step, and of the last state.
+    - `u`: initial guess of the inputs.
+    - `tolerance`: relative decrease of the cost below which a plan is done.
+
+    **Returns:** the plan: states, inputs and feedback gains.
     """
     bounds = [jnp.broadcast_to(jnp.asarray(b, float), u.shape[1:]) for b in (low, high)]
     problem = _Problem(step, running, final, *bounds)
     xs, us, cost = problem.run(x0, lambda i, x: u[i], len(u))
     K = jnp.zeros((*u.shape, len(x0)))
-    start = Plan(xs, us, K, cost, jnp.array(False)), jnp.array(FIRST), jnp.array(0)
+    first = Plan(xs, us, K, cost, jnp.array(False))
+    start = first, jnp.array(FIRST_REGULARISATION), jnp.array(0)
 
     def going(carry: tuple) -> Array:
         return ~carry[0].done & (carry[2] < outer_iterations)
@@ -184,11 +194,16 @@ def receding_horizon(
     u: Us,
     steps: int,
 ) -> tuple[Xs, Float[Array, "steps m"]]:
-    """States and inputs of a plant whose every input is the first of a new plan.
+    """Control a plant by model-predictive control: apply the first input of each plan.
 
-    `plan` makes one from a state and inputs to begin with, such as by `ilqr` in a few
-    rounds; these are the last plan's, moved on by a step. `plant` may differ from what
-    the plans are made with.
+    **Arguments:**
+
+    - `plant`: a step of the plant, which may differ from the model of the plans.
+    - `plan`: a function from a state and an initial guess of the inputs to a plan, such
+      as a few iterations of `ilqr`. The guess is the last plan, shifted by one step.
+    - `u`: the first guess.
+
+    **Returns:** the states and inputs of the plant.
     """
 
     def one(carry: tuple[X, Us], _: None) -> tuple:

@@ -1,4 +1,4 @@
-"""Controllers that know the machine: gravity, inertia, Coriolis forces."""
+"""Model-based controllers: gravity compensation and computed torque."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,16 +15,16 @@ Gain = Float[Array, "*#n"]  # one for all joints, or one each
 
 
 def wanted(signals: Signals, reference: str, *names: str) -> list[Float[Array, " n"]]:
-    """Outputs of a reference."""
+    """Return outputs of a reference by name."""
     return [jnp.atleast_1d(signals[f"{reference}.{name}"]) for name in names]
 
 
 def own(world: World, model: Mechanism | None) -> World:
-    """What a controller's own model of the machine looks like here."""
+    """Return the kinematics of a controller's model at the state of the machine."""
     if world.q.shape != world.v.shape:
         raise ValueError(
-            "model-based control takes machines whose speeds are the rates of their "
-            f"coordinates: this has {world.q.size} for {world.v.size} speeds"
+            "model-based control needs a machine whose speeds are the rates of its "
+            f"coordinates, not {world.q.size} coordinates and {world.v.size} speeds"
         )
     return (
         world if model is None else forward_kinematics(model, world.q, world.v, world.t)
@@ -34,10 +34,10 @@ def own(world: World, model: Mechanism | None) -> World:
 def coriolis(
     mechanism: Mechanism, q: Array, v: Array, x: Array, t: Array
 ) -> Float[Array, " n"]:
-    r"""$C(q, v)\,x$ with Christoffel's symbols.
+    r"""Return $C(q, v)\,x$ with the Coriolis matrix of Christoffel symbols.
 
-    Forces at constant speeds are quadratic in them, so a quarter of their difference at
-    $v + x$ and $v - x$ is the mixed term.
+    Forces at constant speeds are quadratic in the speeds, so a quarter of the
+    difference between those at $v + x$ and $v - x$ is the mixed term.
     """
     zero = jnp.zeros_like(v)
     force = lambda u: dynamics.inverse(forward_kinematics(mechanism, q, u, t), zero)
@@ -45,10 +45,12 @@ def coriolis(
 
 
 class PDGravity(AbstractSignalPart):
-    r"""$u = K_p(q_d - q) + K_d(\dot q_d - \dot q) + g(q)$ on all of a machine's joints.
+    r"""PD control of all joints with gravity compensation.
 
-    `reference` is a part with outputs `value` and `rate`; `model` what the controller
-    takes the machine for, itself if not given.
+    $$u = K_p(q_d - q) + K_d(\dot q_d - \dot q) + g(q)$$
+
+    `reference` is a part with outputs `value` and `rate`. `model` is the controller's
+    model of the machine, by default the machine itself.
     """
 
     reference: str = eqx.field(static=True)
@@ -70,9 +72,12 @@ class PDGravity(AbstractSignalPart):
 
 
 class ComputedTorque(AbstractSignalPart):
-    r"""$u = B\,(\ddot q_d + K_d\dot e + K_p e) + C\dot q + g$ with $e = q_d - q$.
+    r"""Computed-torque control of all joints, with $e = q_d - q$.
+
+    $$u = B\,(\ddot q_d + K_d\dot e + K_p e) + C\dot q + g$$
 
     The error then decays as $\ddot e + K_d\dot e + K_p e = 0$ at every joint.
+    `reference` is a part with outputs `value`, `rate` and `acceleration`.
     """
 
     reference: str = eqx.field(static=True)

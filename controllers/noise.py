@@ -1,4 +1,4 @@
-"""Noise of sensors, as a sum of tones: it is smooth, and the same in every run."""
+"""Sensor noise as a sum of tones, which is smooth and the same in every run."""
 
 import equinox as eqx
 import jax
@@ -10,15 +10,15 @@ from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.typing import Scalar, si
 
 
-TONES = 40
+DEFAULT_TONES = 40
 
 
 class Noisy(AbstractSignalPart):
-    """A signal, and its rate, with noise of many tones; outputs `value` and `rate`.
+    """A signal and its rate with multisine noise; outputs `value` and `rate`.
 
-    For a measurement, or for a target: an error formed with a noisy target is as noisy
-    as one formed with a noisy measurement. Signals named in `others`, such as the
-    target's acceleration, are passed on as they are, under the last of their names.
+    The signal is a measurement or a target: an error formed with a noisy target is as
+    noisy as one formed with a noisy measurement. Signals named in `others`, such as the
+    target's acceleration, are passed on unchanged, under the last part of their names.
     """
 
     signal: str = eqx.field(static=True)
@@ -52,14 +52,23 @@ def multisine(
     size: int = 1,
     deviation: float,
     bandwidth: float = 50.0,
-    tones: int = TONES,
+    tones: int = DEFAULT_TONES,
     seed: int = 0,
     others: tuple[str, ...] = (),
 ) -> Noisy:
-    """Noise of `tones` of random phases to `bandwidth`, Hz, on each of `size` entries.
+    """Add random-phase multisine noise to a signal of `size` entries.
 
     (Pintelon and Schoukens, *System Identification: A Frequency Domain Approach*, 2012,
     chapter 2.)
+
+    **Arguments:**
+
+    - `signal`, `rate`: names of the signal and, if there is one, its rate.
+    - `deviation`: standard deviation of the noise.
+    - `bandwidth`: highest frequency, Hz, of so many `tones`.
+    - `others`: signals that are passed on unchanged.
+
+    **Returns:** the part with outputs `value` and `rate`.
     """
     frequency = 2 * jnp.pi * bandwidth * (jnp.arange(0.5, tones) / tones)
     phase = 2 * jnp.pi * jax.random.uniform(jax.random.key(seed), (tones, size))

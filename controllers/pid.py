@@ -17,12 +17,14 @@ Gain = Float[Array, "*#n"]  # one for all joints, or one each
 
 
 class PIDState(eqx.Module):
-    integral: Float[Array, " n"]  # N m, the force that the integral term has built up
-    filtered: Float[Array, " m"]  # rad/s, the speed behind its filter, if it is used
+    """State of a `JointPID`."""
+
+    integral: Float[Array, " n"]  # N m, the integral term
+    filtered: Float[Array, " m"]  # rad/s, the filtered speed; empty in position mode
 
 
 class JointPID(AbstractSignalPart):
-    r"""PID on the position or speed of single-speed joints; output `u`, a force each.
+    r"""PID control of the position or speed of single-speed joints; output `u`, forces.
 
     With $e = q_t - q$ in mode `"position"` and $e = v_t - v$ in mode `"velocity"`,
 
@@ -80,7 +82,7 @@ class JointPID(AbstractSignalPart):
         )
         target = self._wanted(signals, self.target)
         if self.mode == "position":
-            error, acceleration = target - q, state.filtered  # of no size: not used
+            error, acceleration = target - q, state.filtered  # empty in this mode
             error_rate = (self._wanted(signals, self.rate) if self.rate else 0.0) - v
         else:
             acceleration = (v - state.filtered) / self.filter_time

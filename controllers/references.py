@@ -1,4 +1,4 @@
-"""Where the machine should be."""
+"""References: functions of time that controllers follow."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from djdyn.typing import Scalar
 
 
 class Reference(AbstractSignalPart):
-    """A function of time as signals: its `value`, and its exact `rate`."""
+    """A reference from a function of time; outputs `value` and its exact `rate`."""
 
     path: Callable[[Scalar], Float[Array, "*n"]] = eqx.field(converter=as_time_function)
 

@@ -1,8 +1,8 @@
-"""Winches: a drive with limits and a brake, and what commands it.
+"""PID control of a winch: constant tension and heave compensation.
 
-A cable reads its payout rate from the drive's state, `winch.rate`; the drive reads its
-set point from a `Reference` (velocity mode) or from a `WinchPID` (tension mode, heave
-compensation).
+The drive, `djdyn.parts.Winch`, takes its set point from a `WinchPID`, or from a
+`Reference` in velocity mode. A cable reads its payout rate from the drive's state,
+`winch.rate`.
 """
 
 import equinox as eqx
@@ -16,14 +16,16 @@ from djdyn.typing import Scalar, si
 
 
 class WinchPIDState(eqx.Module):
-    integral: Scalar  # m/s, the rate that the integral term has built up
-    filtered: Scalar  # N or m, the error behind its filter
+    """State of a `WinchPID`."""
+
+    integral: Scalar  # m/s, the integral term
+    filtered: Scalar  # N or m, the filtered error
 
 
 class WinchPID(AbstractSignalPart):
-    r"""Commands a payout rate, output `u`, by how much `measured` exceeds `wanted`.
+    r"""PID control of a payout rate, output `u`, from `measured` minus `wanted`.
 
-    With $e$ the excess: too tight, or too high, pays out,
+    With $e$ the excess (too tight, or too high, pays out),
 
     $$w = K_p e + I + K_d\,\dot e + v_{deck} - \dot r,\qquad
       u = \operatorname{clip}(w, \pm u_{max}),\qquad
@@ -38,7 +40,7 @@ class WinchPID(AbstractSignalPart):
       moves: `deck` is the sheave's vertical speed, fed forward. For a height that
       itself moves, `wanted_rate` is the rate of `wanted`.
 
-    While the signal `engaged` is zero the integral stands still. The output `asked` is
+    While the signal `engaged` is zero the integral is frozen. The output `asked` is
     $|w|/u_{max}$.
     """
 

@@ -83,11 +83,11 @@ class Rig:
         self.sampled = linearise(system).discretise(PERIOD)
         self.K = lqr(self.sampled, Q, R)
 
-    def plan(self, x0: Array, key: Array, rounds: Any = ITERATIONS) -> Plan:
+    def plan(self, x0: Array, key: Array, iterations: Any = ITERATIONS) -> Plan:
         """Plan a swing-up by iLQR, from random inputs."""
         u = 0.5 * jax.random.normal(key, (PLAN_SAMPLES, 1))
         given = (self.step, running, final, x0, u)
-        return ilqr(*given, low=-MAX_FORCE, high=MAX_FORCE, rounds=rounds)
+        return ilqr(*given, low=-MAX_FORCE, high=MAX_FORCE, outer_iterations=iterations)
 
     def follow(self, plan: Plan, noise: Array, late: bool) -> tuple[Array, Array]:
         """Return states and inputs along the plan and then at the upright state."""
@@ -241,12 +241,14 @@ def compare_with_cmaes(study: Study, rig: Rig, x0: Array, keys: Array) -> None:
     ratios, rows = [], []
     for i, (x, key) in enumerate(zip(x0, keys, strict=True)):
         of = lambda u, x=x: np.asarray(all_costs(x, jnp.asarray(MAX_FORCE * u)))
-        cmaes = search_baseline("CMA-ES", of, PLAN_SAMPLES, budget=budget, spread=0.2, seed=i)
+        cmaes = search_baseline(
+            "CMA-ES", of, PLAN_SAMPLES, budget=budget, spread=0.2, seed=i
+        )
         needed, mine = np.inf, np.inf
-        for rounds in range(1, ITERATIONS + 1):
-            mine = float(plan(x, key, jnp.asarray(rounds)).cost)
+        for iterations in range(1, ITERATIONS + 1):
+            mine = float(plan(x, key, jnp.asarray(iterations)).cost)
             if mine <= cmaes.cost:
-                needed = each * rounds
+                needed = each * iterations
                 break
         ratios.append(needed / cmaes.history[-1, 0])
         rows.append((i + 1, cmaes.cost, cmaes.history[-1, 0], mine, needed))
@@ -265,6 +267,6 @@ def compare_with_cmaes(study: Study, rig: Rig, x0: Array, keys: Array) -> None:
         "swing_up.simulations_vs_cmaes",
         np.max(ratios),
         at_most=0.1,
-        note="aim: simulations that iLQR needs to reach the cost of CMA-ES, over those of "
-        "CMA-ES; an iteration counts as 15; worst of four starts",
+        note="aim: simulations that iLQR needs to reach the cost of CMA-ES, over those "
+        "of CMA-ES; an iteration counts as 15; worst of four starts",
     )

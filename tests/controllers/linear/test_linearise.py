@@ -44,7 +44,7 @@ def test_regulators_are_those_of_riccati(linear):
     assert np.allclose(K, np.linalg.solve(R, linear.B.T @ P), rtol=1e-8)
     assert np.all(np.linalg.eigvals(linear.A - linear.B @ K).real < 0)
 
-    sampled = linear.sampled(0.05)
+    sampled = linear.discretise(0.05)
     matrices = tuple(np.asarray(x) for x in (linear.A, linear.B, linear.C, linear.D))
     A, B, *_ = scipy.signal.cont2discrete(matrices, 0.05)
     assert np.allclose(sampled.A, A) and np.allclose(sampled.B, B)
@@ -64,7 +64,7 @@ def test_the_regulated_wagon_has_margins(linear):
     w = np.geomspace(1e-2, 1e3, 2000)
     away = np.abs(1 + response(1j * w))
     assert away.min() > 1 - 1e-9
-    assert np.allclose(control.poles(linear.space()), linear.poles())
+    assert np.allclose(control.poles(linear.to_control()), linear.poles())
 
 
 def test_a_ball_joint_has_three_directions():
