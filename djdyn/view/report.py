@@ -75,10 +75,10 @@ class Report:
     def comparison(
         self, title: str, rows: Iterable[Check | Sequence[Any]]
     ) -> list[Check]:
-        """Numbers beside their references, each marked inside its tolerance or not.
+        """Add a table of values beside their references and bounds, each judged.
 
-        Rows are `(quantity, unit, value, reference, tolerance, note)`; the last three
-        may be None or left out. What is not a number fails.
+        Rows are `(quantity, unit, value, reference, tolerance, note, at_most,
+        at_least)`; the last five may be None or left out. NaN fails.
         """
         checks = [check(tuple(row)) for row in rows]
         marks = {
@@ -93,13 +93,13 @@ class Report:
             + cell(c.value)
             + cell(c.reference)
             + cell(c.difference, 3)
-            + cell(c.tolerance, 3, "± ")
+            + cell(c.allowed or None, css="number")
             + marks[c.passed]
             + (cell(c.note, css="note") if noted else "")
             for c in checks
         ]
         header = ["quantity", "unit", "this run", "reference", "difference"]
-        header += ["tolerance", "", "note"] if noted else ["tolerance", ""]
+        header += ["allowed", "", "note"] if noted else ["allowed", ""]
         self._table(title, header, body)
         self.checks += checks
         return checks

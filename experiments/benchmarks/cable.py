@@ -118,7 +118,7 @@ def one_line(
             study.report.text(f"{engine} is not within {WITHIN:.1%} at {elements}.")
             return None
         taken, key = best[engine]
-        study.metric(f"{stem}.{name}error", errors[key], 0.0, WITHIN, note=engine)
+        study.metric(f"{stem}.{name}error", errors[key], at_most=WITHIN, note=engine)
         study.metric(
             f"{stem}.{name}realtime", DURATION / taken, note=entries[key].setting
         )

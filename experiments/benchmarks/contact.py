@@ -94,8 +94,7 @@ def engines(study: Study, tosses: Tosses) -> tuple[dict, dict[str, int]]:
     study.metric(
         "contact.height_gap",
         np.median(np.abs(low[0] - low[1])) / HALF,
-        0.0,
-        0.1,
+        at_most=0.1,
         note="median over cubes of how much higher they end, of half their width",
     )
     return calls, steps

@@ -108,7 +108,7 @@ def run(study: Study) -> None:
         study.metric(f"{name}.gradient_ratio", again / taken, note=note)
         finite = [np.mean(np.isfinite(x)) for x in slope(system, lanes).values()]
         note = "share of the gradients that are finite"
-        study.metric(f"{name}.finite", np.mean(finite), 1.0, 0.0, note=note)
+        study.metric(f"{name}.finite", np.mean(finite), at_least=1.0, note=note)
     with study.stage("HYD-1 beside Exudyn"):
         run_race(study)
         many_valves(study, rounds, batch, cores)
@@ -124,7 +124,7 @@ def many_valves(study: Study, rounds: int, batch: int, cores: int) -> None:
     known = np.stack([200 - drop, 1 + drop], 1)
     off = np.abs(steps_of_a_valve(system, gains) - known).max()
     note = "from the steady pressures, exact"
-    study.metric(f"{name}.max_error_bar", off, 0.0, 0.01, unit="bar", note=note)
+    study.metric(f"{name}.max_error_bar", off, at_most=0.01, unit="bar", note=note)
     study.metric(f"{name}.realtime", batch / taken, note="sum of all runs")
     try:
         theirs = min(peer.valve_step(1e-6, peer.Setting())[1] for _ in range(rounds))

@@ -15,7 +15,7 @@ import numpy as np
 import djdyn
 from djdyn.parts import JointActuator
 
-from ..studies.crane import study as crane
+from ..studies.crane import model as crane
 
 
 STEP = 1e-3  # s

@@ -18,7 +18,7 @@ from controllers import Objective, cost_of
 from ..harness.study import Study
 from ..studies.titan4 import realtime as realtime
 from ..studies.titan4.conditions import drawn, machine, scenarios
-from ..studies.titan4.loop import COST, SPAN, STICKS
+from ..studies.titan4.loop import COST, INPUTS, SPAN
 from ..studies.titan4.tuning import FREE, begun
 
 
@@ -26,7 +26,7 @@ TITLE = "Titan 4: batches of conditions"
 STAGES = 2
 OPTIONS = {"rounds": 3, "batch": 256}
 SAVES, STEP = 151, 5e-3  # s
-HOW = {"solver": "rk4", "dt": STEP, "inputs": STICKS}
+HOW = {"solver": "rk4", "dt": STEP, "inputs": INPUTS}
 
 
 def fastest(call: Callable[[], Any], rounds: int) -> float:

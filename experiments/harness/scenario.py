@@ -16,7 +16,6 @@ from .study import Study
 KINDS = (
     controllers.JointPID,
     controllers.Reference,
-    controllers.Winch,
     controllers.WinchPID,
     controllers.Joystick,
     controllers.ReferenceModel,
@@ -105,4 +104,4 @@ def _write(study: Study, scenario: Scenario, trajectory: djdyn.Trajectory) -> No
         report.plot(f"Signal {signal}", time, ("value", ""), lines)
     if len(trajectory) > 1:
         report.scene(draw(trajectory, scenario.shapes))
-    study.series("simulation", trajectory.dataset(**derived))
+    study.series("simulation", trajectory.to_xarray(**derived))

@@ -77,22 +77,33 @@ class Study:
         reference: float | None = None,
         tolerance: float | None = None,
         *,
+        at_most: float | None = None,
+        at_least: float | None = None,
         unit: str = "",
         note: str = "",
     ) -> None:
-        """A number of the run, judged where it has a reference and a tolerance.
+        """Record a number of the run and what it is judged by.
 
-        An error is a metric with reference zero.
+        **Arguments:**
+
+        - `reference`, `tolerance`: the value is this, give or take that. A reference
+            without a tolerance is shown but not judged.
+        - `at_most`, `at_least`: bounds. A value that is never negative and should be
+            small, such as the size of an error, has a bound and no reference.
         """
         self.metrics[name] = float(value)
-        judged = tolerance if not self.sets else None
-        self.checks.append(Check(name, unit, float(value), reference, judged, note))
+        if self.sets:
+            tolerance = at_most = at_least = None
+        check = Check(
+            name, unit, float(value), reference, tolerance, note, at_most, at_least
+        )
+        self.checks.append(check)
         text = {k: v if math.isfinite(v) else None for k, v in self.metrics.items()}
         (self.out / "metrics.json").write_text(json.dumps(text, indent=2) + "\n")
 
     def series(self, name: str, data: xr.Dataset | djdyn.Trajectory) -> None:
         """Adds labelled time series, as a group of `series.nc`."""
-        data = data.dataset() if isinstance(data, djdyn.Trajectory) else data
+        data = data.to_xarray() if isinstance(data, djdyn.Trajectory) else data
         data.to_netcdf(self.out / "series.nc", group=name, mode="a", engine="h5netcdf")
 
     @property
@@ -111,8 +122,9 @@ class Study:
         self.console.print(f"report: {path}")
 
     def table(self) -> Table:
+        """Return all metrics with their references and bounds, for the console."""
         table = Table(title=self.report.title, title_justify="left", box=box.SIMPLE)
-        for column in ("quantity", "this run", "reference", "difference", "tolerance"):
+        for column in ("quantity", "this run", "reference", "difference", "allowed"):
             side = "left" if column == "quantity" else "right"
             table.add_column(column, justify=side, no_wrap=True)
         table.add_column("")
@@ -120,6 +132,6 @@ class Study:
         for c in self.checks:
             mark = {True: "[green]ok[/green]", False: "[red]off[/red]", None: ""}
             name = f"{c.quantity} [dim]{c.unit}[/dim]".strip()
-            cells = (c.value, c.reference, c.difference, c.tolerance)
-            table.add_row(name, *map(number, cells), mark[c.passed])
+            cells = map(number, (c.value, c.reference, c.difference))
+            table.add_row(name, *cells, c.allowed, mark[c.passed])
         return table

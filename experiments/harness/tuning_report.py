@@ -45,7 +45,7 @@ def compare_continuous(
         f"{name}.continuous.cost_ratio",
         ratio,
         at_most=1.0,
-        note="cost after tuning over before, in a loop without sampling, delay and noise",
+        note="cost after tuning over before, without sampling, delay and noise",
     )
     study.metric(
         f"{name}.completed_fraction",

@@ -59,6 +59,16 @@ def test_text_is_escaped():
         (("a", "m", 1.0, 1.0, np.nan), False),
         (("a", "m", np.inf, np.inf, 1.0), False),
         (Check("a", "m", 1.0, 1.0, 0.1), True),
+        (Check("a", "m", 1.0, at_most=1.0), True),
+        (Check("a", "m", 1.1, at_most=1.0), False),
+        (Check("a", "m", -9.0, at_most=1.0), True),
+        (Check("a", "m", 1.0, at_least=1.0), True),
+        (Check("a", "m", 0.9, at_least=1.0), False),
+        (Check("a", "m", 0.9, at_least=0.5, at_most=1.0), True),
+        (Check("a", "m", 0.9, 1.0, at_most=1.0), True),
+        (Check("a", "m", 0.9, 1.0, 0.2, at_least=0.95), False),
+        (Check("a", "m", np.nan, at_most=1.0), False),
+        (Check("a", "m", 1.0, at_most=np.nan), False),
         (("a", "m", jnp.ones(()), np.float32(1), 1), True),
     ],
 )
@@ -79,6 +89,15 @@ def test_comparison_shows_the_difference():
         assert f">{cell}</td>" in page
 
 
+def test_comparison_shows_bounds():
+    report = Report("r")
+    bounds = [("a", "", 1.0, None, None, "", 2.0), ("b", "", 1.0, *[None] * 4, 0.5)]
+    report.comparison("Checks", bounds)
+    page = report.html()
+    for cell in ("&lt;= 2", "&gt;= 0.5"):
+        assert f">{cell}</td>" in page
+
+
 @pytest.mark.parametrize(
     "row, words",
     [
@@ -87,6 +106,7 @@ def test_comparison_shows_the_difference():
         (("a", "m", 1.0, 1.0, -0.1), "'a' has a negative tolerance"),
         (("a", "m", "one"), "'a' holds what is no number"),
         (("a", "m", None), "'a' has no value"),
+        (("a", "m", 1.0, *[None] * 3, 1.0, 2.0), "'a' has bounds no value can meet"),
     ],
 )
 def test_comparison_refuses(row, words):

@@ -1,4 +1,4 @@
-"""The arm's record by MuJoCo, and MuJoCo's least squares by differences."""
+"""MuJoCo: record of the arm, and least squares on finite differences."""
 
 import contextlib
 import copy
@@ -20,11 +20,12 @@ SENSOR = '<sensor><framepos objtype="site" objname="tip"/></sensor></mujoco>'
 
 
 def torques(t: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """One row a time, N m."""
+    """Return the joint torques, N m, one row for each time."""
     return mean + AMPLITUDE * np.sin(2 * np.pi * FREQUENCY * t[:, None] + PHASE)
 
 
 def _model(text: str, q0: np.ndarray, damping: float) -> tuple[Any, Any, np.ndarray]:
+    """Return model, data and initial state."""
     mujoco: Any = importlib.import_module("mujoco")
     model = mujoco.MjModel.from_xml_string(text.replace("</mujoco>", SENSOR))
     model.dof_damping[:] = damping
@@ -39,7 +40,7 @@ def _model(text: str, q0: np.ndarray, damping: float) -> tuple[Any, Any, np.ndar
 def record(
     text: str, q0: np.ndarray, mean: np.ndarray, damping: float, finer: int
 ) -> np.ndarray:
-    """Tips 1 s long; Runge and Kutta's method under torques of the steps' middles."""
+    """Return tip positions over 1 s, by Runge–Kutta steps with midpoint torques."""
     mujoco: Any = importlib.import_module("mujoco")
     rollout: Any = importlib.import_module("mujoco.rollout")
 
@@ -53,18 +54,22 @@ def record(
 
 
 class Timed(NamedTuple):
+    """A value and the CPU time of its computation."""
+
     value: Any
     seconds: float
 
 
 def timed(work: Callable[[], Any]) -> Timed:
-    """CPU time."""
+    """Call a function and measure its CPU time."""
     start = time.process_time()
     value = work()
     return Timed(value, time.process_time() - start)
 
 
 class Found(NamedTuple):
+    """Parameters that MuJoCo's fit found, and its cost."""
+
     x: np.ndarray
     rollouts: int
     seconds: float
@@ -78,7 +83,7 @@ def identify(
     masses: np.ndarray,
     dampings: np.ndarray | None,
 ) -> Found:
-    """Masses, and dampings if free, from a record of MuJoCo's own steps of 1 ms."""
+    """Fit masses, and dampings if given, to a record of MuJoCo's steps of 1 ms."""
     mujoco: Any = importlib.import_module("mujoco")
     rollout: Any = importlib.import_module("mujoco.rollout")
     model, data, state = _model(text, q0, damping)
@@ -86,7 +91,7 @@ def identify(
     rollouts = 0
 
     def tips(x: np.ndarray) -> np.ndarray:
-        """One column a set of parameters."""
+        """Return tip positions, one column for each set of parameters."""
         nonlocal rollouts
         models = []
         for column in x.T:
@@ -108,7 +113,7 @@ def identify(
 
 
 def tool() -> str:
-    """Which of MuJoCo's tools is there to race."""
+    """Return the name of the MuJoCo tool that is installed."""
     sysid: Any = importlib.import_module("mujoco.sysid")
     if hasattr(sysid, "optimize"):
         return "mujoco.sysid"
@@ -116,7 +121,7 @@ def tool() -> str:
 
 
 def _least_squares(x0: np.ndarray, residual: Callable[[Any], Any]) -> np.ndarray:
-    """By `mujoco.sysid` where all it needs is installed, else by its solver alone."""
+    """Minimise with `mujoco.sysid` if it is complete, otherwise with its solver."""
     low, high = x0 / 10, x0 * 10
     sysid: Any = importlib.import_module("mujoco.sysid")
     if not hasattr(sysid, "optimize"):

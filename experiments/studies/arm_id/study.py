@@ -1,7 +1,7 @@
 """Arm identification: masses and dampings of seven joints from one marker at the tip.
 
-The benchmark ID-ARM: (a) seven masses and seven dampings, (b) the masses alone, from
-starts 25 to 30 % off, beside MuJoCo's least squares.
+Fit (a) finds seven masses and seven dampings, fit (b) the masses alone, from starts
+with errors of 25 to 30 %. Both are compared with MuJoCo's least squares.
 """
 
 from typing import Any
@@ -27,9 +27,9 @@ TITLE = "Arm identification: masses and dampings from one marker"
 STAGES = 5
 NOISE = 1e-4  # m, one deviation of an optical marker
 DAMPING = 0.5  # N m s/rad
-OFF = np.array([1.3, 0.75, 1.27, 0.72, 1.28, 0.74, 1.3])  # starts over true masses
-GUESS = 0.8  # N m s/rad
-LIMIT = 0.02  # an unknown is observable if determined to this share of itself
+START_RATIO = np.array([1.3, 0.75, 1.27, 0.72, 1.28, 0.74, 1.3])  # over true masses
+START_DAMPING = 0.8  # N m s/rad
+MAX_RELATIVE_ERROR = 0.02  # standard error of a parameter that counts as observable
 ARM = arm7()
 TORQUE = Harmonic(AMPLITUDE, 2 * np.pi * FREQUENCY, PHASE, ARM.torques)
 TIMES = np.arange(1, RATE + 1) / RATE  # s
@@ -39,7 +39,7 @@ DAMPINGS = [f"d{i}.viscous" for i in LINKS]
 
 
 def arm() -> djdyn.System:
-    """The arm with damped joints, torques as an input."""
+    """Return the arm with damped joints and torques as an input."""
     mechanism = djdyn.from_mjcf(ARM.text or "")
     joints = mechanism.joint_names
     parts: dict[str, Any] = {"motors": JointActuator(joints, "torque")}
@@ -49,7 +49,7 @@ def arm() -> djdyn.System:
 
 
 def tip(system: djdyn.System, times: np.ndarray) -> Array:
-    """Where the marker is, m."""
+    """Return the positions of the marker, m."""
     y0 = jax.tree.map(lambda x: x[None], system.initial_state(q=ARM.q0))
     run = djdyn.rollout(
         system, 1.0, y0, saveat=times, solver="rk4", dt=1 / RATE,
@@ -60,25 +60,26 @@ def tip(system: djdyn.System, times: np.ndarray) -> Array:
 
 
 def started(system: djdyn.System, both: bool) -> djdyn.System:
-    """Masses off, and dampings too where they are free."""
+    """Return the system at the start of a fit: wrong masses, and dampings if free."""
     values = {
-        k: x * djdyn.get_parameters(system, k) for k, x in zip(MASSES, OFF, strict=True)
+        k: x * djdyn.get_parameters(system, k)
+        for k, x in zip(MASSES, START_RATIO, strict=True)
     }
     return djdyn.with_parameters(
-        system, values | ({k: GUESS for k in DAMPINGS} if both else {})
+        system, values | ({k: START_DAMPING for k in DAMPINGS} if both else {})
     )
 
 
 def identify(system: djdyn.System, record: np.ndarray, both: bool) -> FitResult:
-    """Even though the gate names what cannot be seen."""
+    """Fit the record, even if the identifiability test flags parameters."""
     free = [FreeParameter(k, Positive()) for k in MASSES + (DAMPINGS if both else [])]
     trial = Trial(TIMES, record, tip, sigma=NOISE, labels=("x", "y", "z"), name="tip")
     start = started(system, both)
-    return fit(start, trial, free, limit=LIMIT, allow_unidentifiable=True)
+    return fit(start, trial, free, limit=MAX_RELATIVE_ERROR, allow_unidentifiable=True)
 
 
 def errors(found: FitResult, system: djdyn.System) -> dict[str, float]:
-    """Found over true, less one."""
+    """Return relative errors by path."""
     return {
         k: float(v / djdyn.get_parameters(system, k)) - 1
         for k, v in found.values.items()
@@ -86,11 +87,13 @@ def errors(found: FitResult, system: djdyn.System) -> dict[str, float]:
 
 
 def run(study: Study) -> None:
+    """Identify both sets of parameters and compare with MuJoCo."""
     study.report.text(
-        "One marker at the tip of a seven-joint arm, 1 s at 1 kHz, under known "
-        "torques. The record is MuJoCo's, by steps ten times finer; the model is "
-        "djdyn's. Mass 1 turns about the vertical axis that its centre nearly lies on: "
-        "the data say next to nothing of it, and the gate says so before the fit."
+        "A marker at the tip of a seven-joint arm is recorded for 1 s at 1 kHz under "
+        "known torques. MuJoCo simulates the record with steps ten times finer than "
+        "those of djdyn's model. Link 1 turns about a vertical axis on which its mass "
+        "centre nearly lies, so the record hardly depends on its mass. The "
+        "identifiability test flags this mass before the fit."
     )
     system = arm()
     with study.stage("record"):
@@ -102,37 +105,44 @@ def run(study: Study) -> None:
             report_fit(study, case, fits[case], system)
     worst = max(_observable_error(found, system) for found in fits.values())
     study.metric(
-        "arm_id.max_error", worst, 0.0, 1e-3,
-        note=f"found over true, less one, of all determined to {LIMIT:.0%}, both fits",
+        "arm_id.max_error", worst, at_most=1e-3,
+        note="largest relative error of parameters determined to "
+        f" {MAX_RELATIVE_ERROR:.0%}, both fits",
     )  # fmt: skip
     if study.quick:
         study.progress.update(study.task, total=STAGES - 2)
         return
     for case, both in (("a", True), ("b", False)):
         with study.stage(f"MuJoCo ({case})"):
-            report_race(study, case, fits[case], system, both)
+            report_comparison(study, case, fits[case], system, both)
 
 
 def _observable_error(found: FitResult, system: djdyn.System) -> float:
+    """Return the largest relative error of the observable parameters."""
     hidden = found.after.unobservable
     return max(abs(e) for k, e in errors(found, system).items() if k not in hidden)
 
 
 def report_fit(study: Study, case: str, found: FitResult, system: djdyn.System) -> None:
-    stem, off, hidden = f"arm_id.{case}", errors(found, system), found.before
+    """Report cost, errors and parameters of a fit."""
+    stem, off, before = f"arm_id.{case}", errors(found, system), found.before
     if case == "a":
-        note = f"1 if the gate names it; it named {', '.join(hidden.unobservable)}"
-        named = "l1.mass" in hidden.unobservable
-        study.metric("arm_id.mass_1_named", named, 1.0, 0.0, note=note)
+        flagged = "l1.mass" in before.unobservable
+        note = "1 if the identifiability test before the fit flags it; it flagged "
+        note += ", ".join(before.unobservable)
+        study.metric("arm_id.mass_1_flagged", flagged, at_least=1.0, note=note)
     study.metric(
-        f"{stem}.rollouts", found.evaluations, 0.0, 39.0, note="with a Jacobian"
+        f"{stem}.rollouts",
+        found.evaluations,
+        at_most=39.0,
+        note="simulations with a Jacobian",
     )
-    study.metric(f"{stem}.error_mass_1", off["l1.mass"], note="found over true, less 1")
+    study.metric(f"{stem}.error_mass_1", off["l1.mass"], note="relative error")
     study.metric(
-        f"{stem}.held_out", found.hold_out_error or 0.0, 0.0, 0.05,
-        note="rms error on the last tenth, in 0.1 mm; the record has no noise",
+        f"{stem}.held_out", found.hold_out_error or 0.0, at_most=0.05,
+        note="rms error on the last tenth of the record, over 0.1 mm",
     )  # fmt: skip
-    study.report.text(f"Fit ({case}), before: {found.before.verdict()}.")
+    study.report.text(f"Fit ({case}), identifiability: {before.verdict()}.")
     units = djdyn.parameters(system).units
     rows = [
         (k, units[k], float(djdyn.get_parameters(system, k)),
@@ -161,10 +171,10 @@ def report_fit(study: Study, case: str, found: FitResult, system: djdyn.System) 
     )
 
 
-def report_race(
+def report_comparison(
     study: Study, case: str, found: FitResult, system: djdyn.System, both: bool
 ) -> None:
-    """The same from the same start, by differences; and both fits' time once more."""
+    """Compare with MuJoCo's fit from the same start; both are timed."""
     start = started(system, both)
     masses = np.array([float(djdyn.get_parameters(start, k)) for k in MASSES])
     dampings = np.array([float(djdyn.get_parameters(start, k)) for k in DAMPINGS])

@@ -85,8 +85,7 @@ def run_gradient(study: Study, check: GradientCheck, system: djdyn.System) -> No
     study.metric(
         "boom_crane.gradient_error",
         check.difference_error,
-        0.0,
-        1e-6,
+        at_most=1e-6,
         note="V24, angle 20 ms after the touch",
     )
     percent = [

@@ -46,8 +46,7 @@ def ledger(
     study.metric(
         f"boom_crane.{case}.energy_residual{tail}",
         np.abs(residual).max() / exchanged,
-        0.0,
-        1e-8,
+        at_most=1e-8,
         note=f"of the ledger, relative to {exchanged:.3g} J",
     )
 

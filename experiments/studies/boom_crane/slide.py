@@ -71,8 +71,7 @@ def run_driven_slide(study: Study) -> None:
     study.metric(
         "boom_crane.v19.drift",
         np.abs(states(still)[0]).max(),
-        0.0,
-        CLOSED,
+        at_most=CLOSED,
         unit="m",
         note="in 2 s under -10 N",
     )
@@ -101,7 +100,7 @@ def run_driven_slide(study: Study) -> None:
         note="of joint 1: 10 sinh 2t at 2 s",
     )
     ledger(study, "v20", trajectory, 5 * (np.cosh(4.0) - 1))
-    study.series("v20", trajectory.dataset(holding_torque=torque, across=across))
+    study.series("v20", trajectory.to_xarray(holding_torque=torque, across=across))
 
 
 def slide_alone(

@@ -168,7 +168,7 @@ def run_held(
         unit="rad",
         note="other joints held by PID",
     )
-    data, alone = trajectory.dataset(), fallen.dataset().isel(time=slice(0, -1))
+    data, alone = trajectory.to_xarray(), fallen.to_xarray().isel(time=slice(0, -1))
     study.series("v24", data)
     runs = {"other joints rigid": alone, "other joints held by PID": data}
     title = "V24: joint 2 falls onto its stop"
@@ -218,7 +218,7 @@ def run_active_stop(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
     ):  # fmt: skip
         if case not in runs:
             continue
-        data = runs[case].dataset()
+        data = runs[case].to_xarray()
         study.series(f"v25_{case}", data)
         angles[f"target {case}"] = np.rad2deg(data["link2.q"].values)
         power = data["pid.u"].values[:, 1] * data["link2.v"].values

@@ -22,9 +22,9 @@ TITLE = "Bounce identification: stiffness and dissipation from a marker"
 STAGES = 2
 MASS, RADIUS, DROP = 0.2, 0.02, 0.1  # kg, m, m
 STIFFNESS, RESTITUTION = 2e6, 0.7  # N/m^1.5, 1
-RATE, SPAN, FINER = 303, 0.5, 16  # 1/s, s, steps a sample
+RATE, SPAN, STEPS_PER_SAMPLE = 303, 0.5, 16  # Hz, s, 1
 NOISE = 1e-4  # m
-GROW = (0.4, 0.7)  # of the record: the first touch and rebound, then another
+WINDOWS = (0.4, 0.7)  # shares of the record that are fitted first: one bounce, two
 FREE = [
     FreeParameter("touch.normal.stiffness", Positive()),
     FreeParameter("touch.normal.dissipation", Positive()),
@@ -33,6 +33,7 @@ TIMES = np.arange(1, round(RATE * SPAN) + 1) / RATE  # s
 
 
 def build() -> djdyn.System:
+    """Return a sphere over a plane with Hunt–Crossley contact."""
     D = dissipation(RESTITUTION, np.sqrt(2 * G * DROP))
     law = HuntCrossley(STIFFNESS, D)
     part = Contact("b", Sphere(RADIUS), "bed", HalfSpace(), law)
@@ -40,17 +41,17 @@ def build() -> djdyn.System:
 
 
 def height(system: djdyn.System, times: np.ndarray) -> Array:
-    """Of the centre, m."""
+    """Return the height of the centre, m."""
     y0 = system.initial_state(q=[RADIUS + DROP])
     run = djdyn.rollout(
         system, times[-1], jax.tree.map(lambda x: x[None], y0), saveat=times,
-        solver="rk4", dt=1 / (RATE * FINER),
+        solver="rk4", dt=1 / (RATE * STEPS_PER_SAMPLE),
     )  # fmt: skip
     return run.y.q[0]
 
 
 def record(system: djdyn.System, seed: int = 0) -> np.ndarray:
-    """By adaptive steps, not those of the fit; with noise."""
+    """Return a noisy record, simulated with adaptive steps unlike those of the fit."""
     y0 = system.initial_state(q=[RADIUS + DROP])
     run = djdyn.simulate(system, TIMES[-1], y0, saveat=TIMES, rtol=1e-11, atol=1e-13)
     grains = NOISE * np.random.default_rng(seed).standard_normal((len(TIMES), 1))
@@ -58,7 +59,7 @@ def record(system: djdyn.System, seed: int = 0) -> np.ndarray:
 
 
 def identify(system: djdyn.System, values: np.ndarray, starts: int) -> FitResult:
-    """From starts spread over two decades, all at once."""
+    """Fit from random starts over two decades, all at once."""
     trial = Trial(TIMES, values, height, sigma=NOISE, labels=("height",), name="drop")
     spread = random_starts(system, FREE, starts, decades=2.0)
     return fit(
@@ -66,14 +67,14 @@ def identify(system: djdyn.System, values: np.ndarray, starts: int) -> FitResult
         trial,
         FREE,
         starts=spread,
-        growing_windows=GROW,
+        growing_windows=WINDOWS,
         hold_out=0.0,
         allow_unidentifiable=True,
     )
 
 
 def recovered(found: FitResult, truth: djdyn.System) -> np.ndarray:
-    """Starts that ended within three standard errors of the truth."""
+    """Return which starts ended within three standard errors of the true values."""
     deviation = np.sqrt(np.diag(found.covariance_x))
     names = found.problem.names
     true = np.array(
@@ -83,10 +84,12 @@ def recovered(found: FitResult, truth: djdyn.System) -> np.ndarray:
 
 
 def run(study: Study) -> None:
+    """Identify a synthetic record and report both parameters."""
     study.report.text(
-        "A bounce speaks of stiffness only by how long it lasts, which a few samples "
-        "see. A descent that starts far away may end at nonsense; many, started "
-        "together over two decades of both numbers, tell which end is the right one."
+        "Only the duration of a bounce depends on the stiffness, and only a few "
+        "samples fall into it. A fit that starts far from the true values may end in a "
+        "local minimum. This study fits from many random starts over two decades of "
+        "both parameters and takes the best."
     )
     system = study.customise(build())
     starts = 32 if study.quick else 100
@@ -96,8 +99,8 @@ def run(study: Study) -> None:
         found = identify(system, values, starts)
     good = recovered(found, system)
     study.metric(
-        "bounce_id.recovered", 100 * good.mean(), 100.0, 5.0, unit="%",
-        note=f"of {starts} starts over two decades, within 3 standard errors",
+        "bounce_id.recovered", 100 * good.mean(), at_least=95.0, unit="%",
+        note=f"share of {starts} starts that end within 3 standard errors",
     )  # fmt: skip
     units = djdyn.parameters(system).units
     for name, value in found.values.items():
@@ -109,15 +112,17 @@ def run(study: Study) -> None:
             f"bounce_id.{name.rsplit('.', 1)[-1]}", value, true, 3 * deviation,
             unit=units[name], note=f"± {deviation:.2g}, one standard error",
         )  # fmt: skip
-    study.metric("bounce_id.chi2", found.chi2, 1.0, 0.3, note="squares over freedoms")
+    note = "squared residuals over degrees of freedom"
+    study.metric("bounce_id.chi2", found.chi2, 1.0, 0.3, note=note)
     p = residuals(found)[0].p_white[0]
-    study.metric("bounce_id.p_white", p, note="above 0.01 if residuals are noise")
-    study.metric("bounce_id.steps", len(found.history), note="of all starts together")
+    note = "p value of the Ljung–Box test: residuals that are noise exceed 0.01"
+    study.metric("bounce_id.p_white", p, at_least=0.01, note=note)
+    study.metric("bounce_id.steps", len(found.history), note="steps of the batch")
     began, ended = np.exp(found.all_x0), np.exp(found.all_x)
     i, j = (found.problem.names.index(f.path) for f in FREE)
     order = np.argsort(began[:, i])
     study.report.plot(
-        "Where starts ended: stiffness over the true one",
+        "Stiffness at the end of each fit, over the true one",
         ("start over true, decades", "", np.log10(began[order, i] / STIFFNESS)),
         ("end over true, decades", ""),
         {"ends": np.log10(ended[order, i] / STIFFNESS)},
@@ -125,7 +130,7 @@ def run(study: Study) -> None:
     )
     if not good.all():
         study.report.table(
-            "Starts that ended elsewhere",
+            "Starts that ended in another minimum",
             ("stiffness", "dissipation", "ended at", "", "cost over least"),
             [
                 (began[n, i], began[n, j], ended[n, i], ended[n, j],
@@ -135,7 +140,7 @@ def run(study: Study) -> None:
         )  # fmt: skip
     fitted = predicted(found)
     study.report.plot(
-        "The marker (synthetic), and the model found",
+        "Synthetic marker and identified model",
         ("time", "s", TIMES),
         ("height", "mm"),
         {"model": 1e3 * fitted},
@@ -144,4 +149,5 @@ def run(study: Study) -> None:
 
 
 def predicted(found: FitResult) -> np.ndarray:
+    """Return the heights that the identified model predicts, m."""
     return np.asarray(jnp.ravel(jax.jit(lambda m: height(m, TIMES))(found.model)))

@@ -126,8 +126,7 @@ def run_convergence(study: Study) -> None:
         study.metric(
             f"cable.{name}.{metric}",
             errors[wanted],
-            0.0,
-            5e-4,
+            at_most=5e-4,
             note=f"{what}: {exact:.8g} exact, {wanted} elements",
         )
         if not study.quick:

@@ -20,7 +20,7 @@ def ledger(study: Study, case: str, run: djdyn.Trajectory, exchanged: float) -> 
     residual = np.abs(np.asarray(djdyn.energy_balance(run.system, run))).max()
     note = f"of the ledger, relative to {exchanged:.3g} J"
     metric = f"cable.{case}.energy_residual"
-    study.metric(metric, residual / exchanged, 0.0, 1e-4, note=note)
+    study.metric(metric, residual / exchanged, at_most=1e-4, note=note)
 
 
 def run_shaken(study: Study) -> None:

@@ -54,8 +54,7 @@ def run_restitution(study: Study) -> None:
     study.metric(
         "contact.restitution.max_error",
         worst,
-        0.0,
-        1e-4,
+        at_most=1e-4,
         note="found less asked, 0.1 to 0.98, exponents 1 to 2",
     )
     s = np.array([0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
@@ -65,8 +64,7 @@ def run_restitution(study: Study) -> None:
     study.metric(
         "contact.restitution.closed_form_error",
         np.abs(found - known).max(),
-        0.0,
-        1e-6,
+        at_most=1e-6,
         note="Hunt and Crossley, seven products of dissipation and speed",
     )
     study.report.table(
@@ -100,8 +98,7 @@ def run_hertz(study: Study) -> None:
     study.metric(
         "contact.kelvin_voigt.restitution_error",
         np.abs(found - [0.858758, 0.744079, 0.571740, 0.363527]).max(),
-        0.0,
-        1e-5,
+        at_most=1e-5,
         note="damping ratios 0.05 to 0.4, without pulling",
     )
 

@@ -44,4 +44,4 @@ def books(
     scale = scale or float(np.ptp(run.energy()))
     gap = np.max(np.abs(djdyn.energy_balance(run.system, run)))
     note = f"energy unaccounted for, of {scale:.4g} J"
-    study.metric(f"contact.{name}.ledger", gap / scale, 0.0, most, note=note)
+    study.metric(f"contact.{name}.ledger", gap / scale, at_most=most, note=note)

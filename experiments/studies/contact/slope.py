@@ -70,24 +70,21 @@ def run_slope(study: Study) -> None:
     study.metric(
         "contact.slope.creep_mm",
         max(x[-1] for x in moved.values()),
-        0.0,
-        1.0,
+        at_most=1.0,
         unit="mm",
         note=f"most in {span:g} s, up to 0.95 of the angle of sliding",
     )
     study.metric(
         "contact.slope.creep_after_1s",
         max(abs(row[-1]) for row in rows),
-        0.0,
-        1.0,
+        at_most=1.0,
         unit="nm",
         note="of it, after the first second",
     )
     study.metric(
         "contact.slope.slide_error",
         np.max(np.abs(errors)),
-        0.0,
-        1e-5,
+        at_most=1e-5,
         note="relative to g (sin a - mu cos a), two slopes",
     )
     study.report.table(

@@ -76,8 +76,7 @@ def run_top(study: Study) -> None:
     study.metric(
         "contact.top.jellett_drift",
         np.max(np.abs(jellett / jellett[0] - 1)),
-        0.0,
-        1e-4,
+        at_most=1e-4,
         note="V32: on a rough plane, the constant of Jellett, whatever the friction",
     )
     books(study, "top", run, 1e-6)

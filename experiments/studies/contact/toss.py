@@ -84,13 +84,12 @@ def run_toss(study: Study) -> None:
     differences = off((moved(1e-4) - moved(-1e-4)) / 2e-4)
     note = f"GRAD-2: {len(lanes)} tosses, default settings against 1e-11"
     study.metric(
-        "contact.toss.gradient_error", found.max(), 0.0, 1.0, unit="%", note=note
+        "contact.toss.gradient_error", found.max(), at_most=1.0, unit="%", note=note
     )
     study.metric(
         "contact.toss.difference_error",
         np.median(differences),
-        0.0,
-        0.1,
+        at_most=0.1,
         unit="%",
         note="median, central differences at 1e-11 against its gradient",
     )

@@ -65,7 +65,7 @@ def run_valves(study: Study) -> None:
     lag = np.asarray(run.y.parts["oil"]["valve.spool"])[1:]
     worst = np.abs(10 * lag - [6.3212, 8.6466, 9.5021]).max()
     note = "V14: opening of 10 after one, two and three lags"
-    study.metric("hydraulic_boom.v14.spool_error", worst, 0.0, 6e-5, note=note)
+    study.metric("hydraulic_boom.v14.spool_error", worst, at_most=6e-5, note=note)
     y = system.initial_state()
     y.parts["oil"]["valve.spool"] = jnp.array(0.5)
     flows = system.at(0.0, y).signals
@@ -119,9 +119,9 @@ def run_limits(study: Study) -> None:
         worst = max(worst, np.abs(slow - 1).max())
         growth = max(growth, abs(amplified(0.3j * np.pi * h)[0] / gain - 1))
     note = "V22: growth of RK4 where it should just be stable, five steps"
-    study.metric("hydraulic_boom.v22.rk4_limit_error", worst, 0.0, 1e-5, note=note)
+    study.metric("hydraulic_boom.v22.rk4_limit_error", worst, at_most=1e-5, note=note)
     note = "V22: growth of 150 Hz in a step of RK4, five steps"
-    study.metric("hydraulic_boom.v22.rk4_growth_error", growth, 0.0, 1e-5, note=note)
+    study.metric("hydraulic_boom.v22.rk4_growth_error", growth, at_most=1e-5, note=note)
     rows = []
     for litres, known in ((1.63, 1.12), (0.5, 0.343), (0.05, 0.034)):
         parts = {
@@ -141,8 +141,7 @@ def run_limits(study: Study) -> None:
     study.metric(
         "hydraulic_boom.v22.step_error",
         max(abs(step / known - 1) for *_, step, known in rows),
-        0.0,
-        1.5e-2,
+        at_most=1.5e-2,
         note="V22: longest steps of RK4, three volumes, to the digits that are known",
     )
     study.report.table(

@@ -8,7 +8,7 @@ import scipy.integrate
 
 import djdyn
 from djdyn.hydraulics import Circuit, SealStribeck
-from djdyn.system.system import Instant
+from djdyn.system.instant import Instant
 
 from ...harness.study import Study
 from .lift import adaptive
@@ -50,17 +50,23 @@ def run_books(study: Study) -> None:
     drawn = np.abs(supplied).max()
     residual = np.abs(djdyn.energy_balance(run.system, run)).max()
     least = min(np.min(x) for k, x in found.items() if k.startswith("heat"))
-    for name, value, within, unit, note in (
-        ("ledger", residual / drawn, 1e-5, "", "energy of the whole machine, of what "
-         f"the supply gave, {drawn / 1e3:.1f} kJ"),
-        ("oil_energy", np.abs(supplied - spent).max() / drawn, 1e-5, "",
-         "supply less work, heat and compression, of the oil alone"),
+    for name, value, most, note in (
+        ("ledger", residual / drawn, 1e-5, "energy residual of the whole machine, over "
+         f"the {drawn / 1e3:.1f} kJ that the supply delivers"),
+        ("oil_energy", np.abs(supplied - spent).max() / drawn, 1e-5, "energy residual "
+         "of the oil: supply less work, heat and compression"),
         ("oil_mass", np.abs(poured - stock["oil"]).max() / np.abs(poured).max(), 1e-6,
-         "", f"oil poured in less oil there, of {np.abs(poured).max():.3f} kg"),
-        ("least_loss", min(least, 0.0), 1e-6, "W", "no component gains by its losses"),
+         "mass residual of the oil: net inflow less stored mass, over "
+         f"{np.abs(poured).max():.3f} kg"),
     ):  # fmt: skip
-        metric = f"hydraulic_boom.books.{name}"
-        study.metric(metric, value, 0.0, within, unit=unit, note=note)
+        study.metric(f"hydraulic_boom.books.{name}", value, at_most=most, note=note)
+    study.metric(
+        "hydraulic_boom.books.least_loss",
+        min(least, 0.0),
+        at_least=-1e-6,
+        unit="W",
+        note="least power lost by any component, or zero where all are positive",
+    )
     rows = [("supply, less tank", supplied[-1])]
     rows += [(k, x[-1]) for k, x in total.items()]
     rows += [("compression", stock["compression"][-1])]

@@ -49,15 +49,14 @@ def run_series(study: Study) -> None:
     study.metric(
         "hydraulic_boom.reference_error",
         (errors / size).max(),
-        0.0,
-        1e-5,
+        at_most=1e-5,
         note=f"V15: largest of five series, of its range; {int(run.steps)} steps",
     )
     for name, unit, error, within in zip(
         COLUMNS, units, errors, 1e-5 * size, strict=True
     ):
         metric, note = f"hydraulic_boom.v15.{name}_error", "V15: whole series"
-        study.metric(metric, error, 0.0, within, unit=unit, note=note)
+        study.metric(metric, error, at_most=within, unit=unit, note=note)
     study.series("lift", run)
     piston = run.map(
         lambda now: [now.signals[f"oil.lift.{k}"] for k in ("force", "x", "v")]
@@ -136,8 +135,7 @@ def run_stiff(study: Study) -> None:
             study.metric(
                 f"hydraulic_boom.stiff.{name}",
                 errors[0],
-                0.0,
-                within,
+                at_most=within,
                 unit="rad",
                 note=f"V15 with oil of 1.4e9 Pa, {run.y.q.dtype}, fixed steps",
             )

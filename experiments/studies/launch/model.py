@@ -1,4 +1,4 @@
-"""The machines of the launch study: an arm and a crane, with a payload on a line."""
+"""Models of the launch study: an arm and a crane, with a payload on a line."""
 
 import dataclasses
 from typing import Any
@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import djdyn
-from controllers import JointPID, Reference, Winch, WinchPID
+from controllers import JointPID, Reference, WinchPID
 from djdyn.cable import Cable, CableProperties, PinnedEnd
 from djdyn.multibody.kinematics import World
 from djdyn.multibody.spatial import Pose, rotation_rpy, translation
 from djdyn.multibody.time_functions import DeckMotion, Moves
-from djdyn.parts import FrameSensor, JointActuator
+from djdyn.parts import FrameSensor, JointActuator, Winch
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.typing import Scalar, si
 
@@ -23,14 +23,14 @@ from ..boom_crane.model import PALFINGER, crane, lock
 
 GRAVITY = 9.81
 EA, DENSITY = 8e5, 7700 * np.pi / 4 * 0.005**2  # N, kg/m
-LIGHT = 1e-3  # kg/m, where references have no mass in the line
-ROD = (1.667, 1.667, 2.679e-4)  # kg m^2, of the print's payload of 5 kg
+LIGHT_LINE = 1e-3  # kg/m, where references have no mass in the line
+ROD_INERTIA = (1.667, 1.667, 2.679e-4)  # kg m^2, payload of 5 kg of the report
 SPAN = 80.0  # s
-HOLD, CALM = 1e7, 3e5  # N m/rad, N m s/rad, of the boom's drive
+BOOM_KP, BOOM_KD = 1e7, 3e5  # N m/rad, N m s/rad
 
 
 class Slew(eqx.Module):
-    """A turn about z at a constant rate."""
+    """Rotation about z at a constant rate."""
 
     rate: Scalar = eqx.field(converter=si("rad/s"))
 
@@ -41,7 +41,7 @@ class Slew(eqx.Module):
 
 
 class Voyage(eqx.Module):
-    """A deck that moves about a place which itself moves at a constant velocity."""
+    """Motion of a deck about a point with constant velocity."""
 
     deck: DeckMotion
     velocity: Float[Array, "3"] = eqx.field(converter=si("m/s"))
@@ -52,7 +52,7 @@ class Voyage(eqx.Module):
 
 
 class Share(AbstractSignalPart):
-    """A share of a signal, as `value`."""
+    """Multiple of a signal, as `value`."""
 
     signal: str = eqx.field(static=True)
     share: Scalar = eqx.field(converter=si("1"))
@@ -68,7 +68,7 @@ class Share(AbstractSignalPart):
 
 
 def payload(mass: float, inertia: tuple, place: tuple[float, float, float]) -> Any:
-    """A free body and the frame of its hook, 1 m above its centre."""
+    """Return a free body and the frame of its hook, 1 m above its centre."""
     body = djdyn.Body(
         "payload",
         "world",
@@ -81,8 +81,11 @@ def payload(mass: float, inertia: tuple, place: tuple[float, float, float]) -> A
 
 
 def arm(reach: float, rate: float, density: float) -> djdyn.System:
-    """A turning arm with 20 m of line and the print's payload at its end (V22, V23)."""
-    load, hook = payload(5.0, ROD, (reach, 0.0, -21.0))
+    """Return a turning arm with 20 m of line and the payload of the report.
+
+    Roy, Steinke and Nicoll 2014, sections 4.4.7 and 4.4.8.
+    """
+    load, hook = payload(5.0, ROD_INERTIA, (reach, 0.0, -21.0))
     turn = djdyn.Body("arm", "world", djdyn.Prescribed(Slew(rate)), 10.0)
     tip = djdyn.Frame("tip", "arm", translation((reach, 0, 0)))
     rope = CableProperties(density, EA, axial_damping=1e3)
@@ -91,7 +94,7 @@ def arm(reach: float, rate: float, density: float) -> djdyn.System:
 
 
 def circling(system: djdyn.System, reach: float, rate: float) -> djdyn.State:
-    """Line and payload on the cone on which they follow the arm."""
+    """Return line and payload on the cone on which they follow the arm."""
     angle, tension = cone(reach, rate)
     sine, cosine = np.sin(angle), np.cos(angle)
     along = np.array([sine, 0.0, -cosine])  # from the arm outwards and down
@@ -111,7 +114,7 @@ def circling(system: djdyn.System, reach: float, rate: float) -> djdyn.State:
 
 
 def cone(reach: float, rate: float) -> tuple[float, float]:
-    """Angle (rad) and tension (N) of 5 kg that circle on 21 m of light line."""
+    """Return angle (rad) and tension (N) of a conical pendulum of 5 kg and 21 m."""
     angle = 0.0
     for _ in range(200):
         angle = np.arctan(rate**2 * (reach + 21 * np.sin(angle)) / GRAVITY)
@@ -123,20 +126,20 @@ def ship(
     velocity: float = 0.0,
     motion: float = 0.0,
     mass: float = 5.0,
-    inertia: tuple = ROD,
-    density: float = LIGHT,
+    inertia: tuple = ROD_INERTIA,
+    density: float = LIGHT_LINE,
     length: float = 20.0,
     lower: float = 0.0,
     compensation: float = 0.0,
 ) -> djdyn.System:
-    """The Palfinger-like crane on a moving deck, its boom held, with line and winch.
+    """Return the Palfinger-like crane on a moving deck, with line and winch.
 
     **Arguments:**
 
-    - `velocity`: of the ship along x, m/s.
-    - `motion`: by how much of 1 m of heave, 3 deg of roll and 2 deg of pitch it moves.
-    - `lower`: how far the winch lowers the payload from 5 to 45 s, m.
-    - `compensation`: share of heave compensation, one or none.
+    - `velocity`: velocity of the ship along x, m/s.
+    - `motion`: scale of 1 m of heave, 3 deg of roll and 2 deg of pitch.
+    - `lower`: distance that the winch lowers the payload from 5 to 45 s, m.
+    - `compensation`: 1 with heave compensation, 0 without.
     """
     boom, q = crane(PALFINGER)
     first, *others = boom.bodies
@@ -154,14 +157,14 @@ def ship(
     mechanism = djdyn.Mechanism((*held.bodies, load), (*held.frames, hook))
     rope = CableProperties(density, EA, diameter=0.005, axial_damping=1e3)
     ends = PinnedEnd(frame="hook"), PinnedEnd(frame="tip", payout="winch.rate")
-    start = motion - length * (1 + mass * GRAVITY / EA) - 1.0  # with the deck
+    start = motion - length * (1 + mass * GRAVITY / EA) - 1.0
     path = Moves([start], [[start - lower]], [5.0], [45.0])
     return djdyn.System(
         mechanism,
         {
             "line": Cable(rope, length, *ends, mesh=3),
             "boom": Reference(q[1:2]),
-            "pid": JointPID(("link2",), "boom.value", HOLD, CALM),
+            "pid": JointPID(("link2",), "boom.value", BOOM_KP, BOOM_KD),
             "motor": JointActuator(("link2",), "pid.u"),
             "sheave": FrameSensor("tip"),
             "load": FrameSensor("payload"),
@@ -180,7 +183,7 @@ def ship(
 
 
 def drift(y: djdyn.State, velocity: float, load: bool) -> djdyn.State:
-    """The state with line and payload under way with the ship, or still."""
+    """Return the state with line and payload moving with the ship, or at rest."""
     along = jnp.array([velocity if load else 0.0, 0.0, 0.0])
     line = y.parts["line"]
     line = {**line, "v": line["v"] + along[None]}

@@ -1,4 +1,4 @@
-"""How the runs of the launch study are made, and what is kept of them."""
+"""Simulations of the launch study, and the series derived from them."""
 
 from typing import Any
 
@@ -8,17 +8,18 @@ import numpy as np
 from jaxtyping import Array
 
 import djdyn
-from djdyn.system.system import Instant
+from djdyn.system.instant import Instant
 
+from ...harness.energy import energy_residual
 from ...harness.study import Study
 from .model import SPAN
 
 
-DT = 1.5e-3  # s; longer steps damp the payload's own swing
+DT = 1.5e-3  # s; longer steps damp the swing of the payload
 
 
 def derived_series(now: Instant) -> dict[str, Array]:
-    """Places, the line, and its pull on the payload."""
+    """Return body poses, points of the line, and its force on the payload."""
     line: Any = now.system.parts["line"]
     state = now.y.parts["line"]
     s = jnp.linspace(0.0, 1.0, 9) * line.length_out(state)
@@ -41,16 +42,10 @@ def simulate(
     span: float = SPAN,
     **how: Any,
 ) -> tuple[djdyn.Trajectory, dict[str, np.ndarray]]:
-    """A run with the books audited against the energy `moved`, J."""
+    """Simulate, and report the energy residual relative to the energy `moved`, J."""
     saves = 1 + round(10 * span)
     how = {"max_steps": 65536, **(how or {"solver": "ros2", "dt": DT})}
     run = djdyn.simulate(system, span, y0, saveat=saves, ledger=True, **how)
-    study.metric(
-        f"launch.{name}.ledger",
-        np.max(np.abs(djdyn.energy_balance(system, run))) / moved,
-        0.0,
-        1e-3,
-        note=f"energy unaccounted for, of {moved:.4g} J",
-    )
+    energy_residual(study, f"launch.{name}.ledger", run, at_most=1e-3, scale=moved)
     study.series(name, run)
     return run, {k: np.asarray(x) for k, x in run.map(derived_series).items()}

@@ -1,4 +1,8 @@
-"""V14: friction, springs, mass centre and pose from twelve noisy marker channels."""
+"""Identification of fifteen parameters from twelve noisy marker channels.
+
+The parameters are friction, spring stiffnesses, mass centre and pose at release. The
+record is synthetic: another program's simulation of trial 5 (Knutson 2007), with noise.
+"""
 
 import dataclasses
 from typing import Any
@@ -28,7 +32,7 @@ from .model import SET, SPRINGS, at, places
 from .trial import CHANNELS
 
 
-RATE, SPAN, FINER = 157, 5.0, 8  # 1/s, s, steps a sample
+RATE, SPAN, STEPS_PER_SAMPLE = 157, 5.0, 8  # Hz, s, 1
 TIMES = np.arange(round(RATE * SPAN) + 1) / RATE
 NOISE = 1e-4  # m
 GAPS = (  # markers hidden, from and to, s
@@ -45,25 +49,25 @@ FREE = [
     *(FreeParameter(path, Positive()) for path in LOSSES),
     *map(FreeParameter, STIFFNESSES + CENTRE),
 ]
-SURE = {  # deviations of priors: N/m, m, rad
+PRIOR_DEVIATION = {  # N/m, m, rad
     **dict.fromkeys(STIFFNESSES, 0.13),
     **dict.fromkeys(CENTRE, 2e-3),
     POSE: np.deg2rad(5.0),
 }
-HOW: dict[str, Any] = {"method": "dogleg", "tolerance": 1e-5}
+FIT_OPTIONS: dict[str, Any] = {"method": "dogleg", "tolerance": 1e-5}
 
 
 def released(
     system: djdyn.System, start: Any, times: np.ndarray, adjoint: str = "forward"
 ) -> djdyn.Trajectory:
-    """In a batch of one, by steps that are fine enough for the ball to stick."""
+    """Simulate the release, as a batch of one, with steps that resolve sticking."""
     y0 = jax.tree.map(lambda x: x[None], start)
-    how: dict[str, Any] = {"solver": "rk4", "dt": 1 / (RATE * FINER)}
+    how: dict[str, Any] = {"solver": "rk4", "dt": 1 / (RATE * STEPS_PER_SAMPLE)}
     return djdyn.rollout(system, times[-1], y0, saveat=times, adjoint=adjoint, **how)
 
 
-class Seen(eqx.Module):
-    """Markers of the rod after its release."""
+class ReleasedMarkers(eqx.Module):
+    """Prediction of the marker positions after the release."""
 
     markers: MarkerSet
 
@@ -74,8 +78,8 @@ class Seen(eqx.Module):
         return places(system.mechanism, q, self.markers).reshape(len(times), -1)
 
 
-class Held(eqx.Module):
-    """Markers of the rod while a string holds it."""
+class HeldMarkers(eqx.Module):
+    """Prediction of the marker positions while a string holds the rod."""
 
     markers: MarkerSet
 
@@ -90,13 +94,13 @@ class Held(eqx.Module):
 
 
 def clean() -> Float[np.ndarray, "n 4 3"]:
-    """Another program's synthetic series, m."""
+    """Return the noise-free positions from another program's simulation, m."""
     rows = tables.read("optotrak/synthetic_trial5_twin.csv")[: len(TIMES)]
     return 1e-3 * tables.columns(rows, *CHANNELS).reshape(-1, 4, 3)
 
 
 def recorded(seed: int) -> MarkerData:
-    """The series as cameras would give it: with noise, gaps and labels swapped."""
+    """Return the series with noise, gaps and exchanged labels, as cameras give it."""
     noise = np.random.default_rng(seed).standard_normal((len(TIMES), 4, 3))
     p, inside = clean() + NOISE * noise, lambda a, b: (TIMES >= a) & (TIMES <= b)
     (i, j), *when = SWAPPED
@@ -107,14 +111,14 @@ def recorded(seed: int) -> MarkerData:
 
 
 def priors(system: djdyn.System, q: Array, seed: int | None) -> dict[str, Any]:
-    """About what is true and, with a seed, off as calibrations are.
+    """Return priors about the true values, with a random error if a seed is given.
 
-    Those of friction are as wide as for the few numbers stated as measured.
+    The priors of friction are as wide as those for the printed measurements.
     """
     rng = np.random.default_rng([seed or 0, 1])  # not the record's stream
     off = lambda like: 0.0 if seed is None else rng.standard_normal(np.shape(like))
     found: dict[str, Any] = {path: LogNormal(*FRICTION[path][:2]) for path in LOSSES}
-    for path, deviation in SURE.items():
+    for path, deviation in PRIOR_DEVIATION.items():
         true = np.asarray(q if path == POSE else djdyn.get_parameters(system, path))
         found[path] = (true + deviation * off(true), deviation)
     return found
@@ -125,7 +129,10 @@ def priors(system: djdyn.System, q: Array, seed: int | None) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """The record as it came and as it was used, the truth, and what was found."""
+    """An identification: record, truth and fit.
+
+    `raw` is the record as recorded, `data` the record with its labels corrected.
+    """
 
     raw: MarkerData
     data: MarkerData
@@ -135,15 +142,17 @@ class Found:
 
     @property
     def z(self) -> Float[np.ndarray, " k"]:
-        """Found less true, in standard errors, of the unconstrained unknowns."""
+        """Errors of the unconstrained parameters, in standard errors."""
         true = problem(self.truth, self.start, clean(), self.data.visible).x
         return np.asarray(self.fit.x - true) / np.sqrt(np.diag(self.fit.covariance_x))
 
 
 def trial(values: np.ndarray, visible: np.ndarray, start: djdyn.State) -> Trial:
+    """Return the trial of a record of the released rod."""
     labels = [f"marker {i} {k}" for i in SET.labels for k in "xyz"]
     return Trial(
-        TIMES, values.reshape(len(TIMES), -1), Seen(SET), start=start, sigma=NOISE,
+        TIMES, values.reshape(len(TIMES), -1), ReleasedMarkers(SET), start=start,
+        sigma=NOISE,
         present=np.repeat(visible, 3, 1), free=[POSE], labels=labels, name="twin",
     )  # fmt: skip
 
@@ -151,21 +160,21 @@ def trial(values: np.ndarray, visible: np.ndarray, start: djdyn.State) -> Trial:
 def problem(
     system: djdyn.System, start: djdyn.State, values: np.ndarray, visible: np.ndarray
 ) -> Problem:
-    """With priors about the values that the system has."""
+    """Return the fit problem with priors about the system's own values."""
     record = trial(np.where(visible[..., None], values, 0.0), visible, start)
     return Problem(system, record, FREE, priors(system, start.q, None))
 
 
 def held(start: djdyn.State, seen: np.ndarray, markers: MarkerSet = SET) -> Trial:
-    """One sample of a rod that does not move."""
+    """Return a trial of one sample of the held rod."""
     return Trial(
-        [0.0], seen.reshape(1, -1), Held(markers), sigma=NOISE, start=start,
+        [0.0], seen.reshape(1, -1), HeldMarkers(markers), sigma=NOISE, start=start,
         free=[POSE], name="held",
     )  # fmt: skip
 
 
 def identify(truth: djdyn.System, seed: int = 0) -> Found:
-    """From priors that are off, to the pose of the first sample, to all of it."""
+    """Fit the pose to the first sample, then all parameters to the whole record."""
     y0 = at(truth, START)
     raw = recorded(seed)
     data = raw.unswapped(SET.rigid)
@@ -178,13 +187,15 @@ def identify(truth: djdyn.System, seed: int = 0) -> Found:
     about = {POSE: known[POSE]}
     pose = fit(model, first, priors=about, hold_out=0.0, progress=False)
     record = trial(data.positions, data.visible, pose.starts[0])
-    found = fit(model, record, FREE, priors=known, **HOW)
+    found = fit(model, record, FREE, priors=known, **FIT_OPTIONS)
     return Found(raw, data, truth, y0, found)
 
 
 def draws(found: Found, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Errors of refits with other noise and other priors; without any noise; and the
-    last steps' sizes. All in standard errors of the first fit.
+    """Return errors of refits, in standard errors of the first fit.
+
+    They are those of refits with other noise and priors, of a refit without noise, and
+    the sizes of the last steps.
     """
     used = found.fit.problem.trials[0].present
     truth = problem(found.truth, found.start, clean(), np.asarray(used)[:, ::3])

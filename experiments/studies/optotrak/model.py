@@ -1,4 +1,4 @@
-"""The rod on a ball in a bowl, its springs and markers, as machines.
+"""Model of the rod on a ball in a bowl, with its springs and markers.
 
 World axes are those of the source: the origin in the bowl's centre, x down.
 """
@@ -14,7 +14,8 @@ from jaxtyping import Array, Float
 import djdyn
 from djdyn.multibody.kinematics import World
 from djdyn.parts import PointContactFriction, SpringDamper
-from djdyn.parts.base import AbstractPassivePart, Load, Signals
+from djdyn.parts.base import AbstractPassivePart, Signals
+from djdyn.parts.loads import Load
 from djdyn.typing import Scalar, si
 from estimation import MarkerSet
 
@@ -41,14 +42,14 @@ MARKERS = tables.columns(
 )
 SET = MarkerSet.of({str(i): ("rod", p) for i, p in enumerate(MARKERS, start=1)})
 ANGLES = tuple(f"x{i}_deg" for i in range(1, 6))
-POSES = {  # of the joint, rad
+POSES = {  # joint coordinates, rad
     row["name"]: np.deg2rad([float(row[k]) for k in ANGLES if row[k]])
     for row in tables.read("optotrak/trials.csv")
 }
 
 
 class PointDamper(AbstractPassivePart):
-    """A force against the velocity of a frame's origin."""
+    """Viscous damper between the origin of a frame and the world."""
 
     frame: str = eqx.field(static=True)
     damping: Scalar = eqx.field(converter=si("N s/m", at_least=0.0))
@@ -78,7 +79,7 @@ class PointDamper(AbstractPassivePart):
 
 
 def rod(inertia: str = "tables") -> dict[str, Any]:
-    """Mass, mass centre from the ball's, and inertia of the moving body."""
+    """Return mass, mass centre from the ball's centre, and inertia of the rod."""
     (xx, yy, zz), (xy, xz, yz) = INERTIA[inertia]
     I_BC = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     p_BC = [-CONSTANTS[f"B({i})"] for i in (1, 2, 3)]
@@ -95,16 +96,17 @@ def build(
     damping: float | None = None,
     inertia: str = "tables",
 ) -> djdyn.System:
-    """The machine; its numbers go by path.
+    """Return the rod with its springs and contact.
 
-    `contact.coulomb`, `contact.turning`, `contact.viscous`, `spring_E.stiffness` to
-    `spring_J.stiffness` (also `rest_length` and `mass`), `rod.mass`,
-    `rod.p_BC` (the mass centre) and `rod.I_BC`.
+    Its parameters by path are `contact.coulomb`, `contact.turning`, `contact.viscous`,
+    `spring_E.stiffness` to `spring_J.stiffness` (also `rest_length` and `mass`),
+    `rod.mass`, `rod.p_BC` (the mass centre) and `rod.I_BC`.
     The pose to start from is `initial_state(q={"rod": POSES[...]})`.
 
     **Arguments:**
 
-    - `damping`: of dampers on the springs' ends, N s/m.
+    - `damping`: coefficient of dampers at the springs' ends, N s/m; left out, there are
+        none.
     """
     RA, RB = CONSTANTS["RA"], CONSTANTS["RB"]
     joint = djdyn.PointContact(djdyn.HollowSphere(RA), RB)
@@ -131,13 +133,13 @@ def build(
 
 
 def twin() -> tuple[djdyn.System, djdyn.State]:
-    """The machine that stands in for the measured one, and its start."""
+    """Return the system behind the synthetic record, and its initial state."""
     system = build(**TWIN)
     return system, at(system, "trial_5_bias_corrected")
 
 
 def at(system: djdyn.System, pose: str) -> djdyn.State:
-    """At rest in a named pose."""
+    """Return the state at rest in a named pose."""
     return system.initial_state(q={"rod": POSES[pose]})
 
 
@@ -145,7 +147,7 @@ def at(system: djdyn.System, pose: str) -> djdyn.State:
 def places(
     mechanism: djdyn.Mechanism, q: Float[Array, "*n 5"], markers: MarkerSet = SET
 ) -> Float[Array, "*n m 3"]:
-    """Of the markers, m."""
+    """Return the positions of the markers, m."""
     seen = jax.vmap(lambda q: markers.at(djdyn.forward_kinematics(mechanism, q)))(
         q.reshape(-1, 5)
     )

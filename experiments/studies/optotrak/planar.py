@@ -1,4 +1,8 @@
-"""V1 and V15: the equations of motion beside those of Lagrange."""
+"""Comparison of the equations of motion with Lagrange's.
+
+The planar joint is that of Knutson 2007, section 2.3; the spatial one is compared at
+random states.
+"""
 
 from typing import Any
 
@@ -23,7 +27,7 @@ STIFFNESS, FREE, POSTS = 20.0, 0.063, ((-0.22, -0.30), (-0.22, 0.30))
 
 
 def planar() -> djdyn.System:
-    """A disc in a circular cut-out, with two springs; x is down."""
+    """Return a disc in a circular cut-out, with two springs; x is down."""
     joint = djdyn.PlanarPointContact(djdyn.HollowCircle(RA), RB)
     I_BC = INERTIA * np.diag([0.5, 0.5, 1.0])
     body = djdyn.Body("disc", "world", joint, MASS, (CENTRE, 0.0, 0.0), I_BC)
@@ -39,7 +43,7 @@ def planar() -> djdyn.System:
 
 
 def lagrange_planar(x: Any, u: Any) -> np.ndarray:
-    """Accelerations by the mass matrix and forces written out."""
+    """Return accelerations by Lagrange's equations with explicit mass matrix."""
     a, b, (x1, x2), (u1, u2) = RA - RB, CENTRE, x, u
     e = lambda angle: np.array([np.cos(angle), np.sin(angle)])
     t = lambda angle: np.array([-np.sin(angle), np.cos(angle)])
@@ -57,7 +61,7 @@ def lagrange_planar(x: Any, u: Any) -> np.ndarray:
 
 
 def run_planar(study: Study) -> None:
-    """Two starts of the disc; beyond half a second they are chaotic."""
+    """Compare two runs of the disc over half a second; later they are chaotic."""
     rows = tables.read("optotrak/planar_reference.csv")
     known = tables.columns(rows, "case", "t_s", "x1_deg", "x2_deg", "energy_J")
     system, names = planar(), ("planar_case_1", "planar_case_2")
@@ -70,10 +74,10 @@ def run_planar(study: Study) -> None:
     stem = "optotrak.planar"
     for i in range(len(names)):
         seen = known[known[:, 0] == i + 1][:51]
-        note = "V1, synthetic: all of it, to 0.3 s"
+        note = "planar joint: largest error up to 0.3 s, beside the synthetic series"
         error = np.abs(angles[i, : len(seen)] - seen[:, 2:4]).max()
         study.metric(
-            f"{stem}.case{i + 1}_error", error, 0.0, 1e-4, unit="deg", note=note
+            f"{stem}.case{i + 1}_error", error, at_most=1e-4, unit="deg", note=note
         )
         for k in (0, 1):
             label = f"case {i + 1}, x{k + 1}"
@@ -82,13 +86,13 @@ def run_planar(study: Study) -> None:
     states = zip(np.asarray(run.y.q), np.asarray(run.y.v), strict=True)
     ways = [[lagrange_planar(*x) for x in zip(*case, strict=True)] for case in states]
     off = np.abs(rates - np.array(ways)).max() / np.abs(rates).max()
-    note = "V1: the joint beside Lagrange's equations written out, along both runs"
-    study.metric(f"{stem}.lagrange_error", off, 0.0, 1e-9, note=note)
+    note = "planar joint: accelerations beside Lagrange's equations, along both runs"
+    study.metric(f"{stem}.lagrange_error", off, at_most=1e-9, note=note)
     drift = np.abs(run.energy() - known[[0, -1], 4][:, None]).max()
-    note = "V1, synthetic: energy beside its reference, all times"
-    study.metric(f"{stem}.energy_error", drift, 0.0, 2e-9, unit="J", note=note)
+    note = "planar joint: largest energy error, beside the synthetic series"
+    study.metric(f"{stem}.energy_error", drift, at_most=2e-9, unit="J", note=note)
     study.report.plot(
-        "V1, disc in a circular cut-out (reference: synthetic)",
+        "Planar joint (Knutson 2007, section 2.3): disc in a circular cut-out",
         ("time", "s", t),
         ("angle", "deg"),
         lines,
@@ -101,7 +105,7 @@ def _v_dot(now: Any) -> jax.Array:
 
 
 def lagrangian(q: jax.Array, u: jax.Array) -> jax.Array:
-    """Kinetic less potential energy, by turns of axes alone."""
+    """Return kinetic less potential energy, from rotation matrices alone."""
     body = {k: jnp.asarray(x) for k, x in rod().items()}
     (p_B, T), (p_dot, T_dot) = jax.jvp(_turns, (q,), (u,))
     W, c = T.T @ T_dot, body["p_BC"]
@@ -115,7 +119,7 @@ def lagrangian(q: jax.Array, u: jax.Array) -> jax.Array:
 
 
 def _turns(q: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Ball centre, and the product of five turns."""
+    """Return the centre of the ball and the product of five rotations."""
     A2 = rotation_z(q[0]) @ rotation_y(q[1])
     T = A2 @ rotation_z(q[2]) @ rotation_y(q[3]) @ rotation_x(q[4])
     return (RA - RB) * A2[:, 0], T
@@ -123,7 +127,7 @@ def _turns(q: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @jax.jit
 def lagrange(q: jax.Array, u: jax.Array) -> jax.Array:
-    """Accelerations by differentiating the Lagrangian."""
+    """Return accelerations by differentiating the Lagrangian."""
     M = jax.hessian(lagrangian, 1)(q, u)
     L_q = jax.grad(lagrangian)(q, u)
     _, carried = jax.jvp(lambda q: jax.grad(lagrangian, 1)(q, u), (q,), (u,))
@@ -131,7 +135,7 @@ def lagrange(q: jax.Array, u: jax.Array) -> jax.Array:
 
 
 def run_lagrange(study: Study) -> None:
-    """V15, at random states."""
+    """Compare accelerations with the differentiated Lagrangian at random states."""
     system, rng, worst = build(), np.random.default_rng(7), 0.0
     y = system.initial_state()
     for _ in range(20):
@@ -139,7 +143,5 @@ def run_lagrange(study: Study) -> None:
         here = eqx.tree_at(lambda y: (y.q, y.v), y, (q, u))
         found, known = system.derivative(0.0, here).v, lagrange(q, u)
         worst = max(worst, float(jnp.abs(found - known).max() / jnp.abs(known).max()))
-    note = (
-        "V15: accelerations at 20 random states, beside the Lagrangian differentiated"
-    )
-    study.metric("optotrak.lagrangian_error", worst, 0.0, 1e-9, note=note)
+    note = "accelerations at 20 random states, beside the differentiated Lagrangian"
+    study.metric("optotrak.lagrangian_error", worst, at_most=1e-9, note=note)

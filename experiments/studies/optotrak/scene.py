@@ -1,4 +1,4 @@
-"""Markers as labelled series, and the rig in three dimensions."""
+"""Marker series with labels, and the 3-D replay of the rod."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .model import CONSTANTS, SET, SPRINGS
 
 
 def labelled(t: Any, **seen: Any) -> xr.Dataset:
-    """Places of the markers, m."""
+    """Return marker positions (m) as a data set with labels."""
     axes = ("time", "marker", "axis")
     data = {k: (axes, np.asarray(x), {"units": "m"}) for k, x in seen.items()}
     where = {"time": np.asarray(t), "marker": list(SET.labels), "axis": list("xyz")}
@@ -31,7 +31,7 @@ def _rod(mechanism: djdyn.Mechanism, q: jax.Array) -> djdyn.Pose:
 
 
 def replay(run: djdyn.Trajectory) -> Scene:
-    """Rod, ball, bowl, springs and markers."""
+    """Return the replay of rod, ball, bowl, springs and markers."""
     X = _rod(run.system.mechanism, run.y.q)
     R, p = UP @ np.asarray(X.R), np.asarray(X.p) @ UP.T
     moved = lambda points: np.einsum("tij,mj->tmi", R, points) + p[:, None]

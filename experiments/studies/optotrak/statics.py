@@ -1,4 +1,4 @@
-"""V2, V3, V7 and V13: equilibrium, settling, modes, and springs with mass."""
+"""Static equilibrium, settling and linear modes (Knutson 2007)."""
 
 from typing import Any
 
@@ -9,27 +9,28 @@ import numpy as np
 import scipy.linalg
 
 import djdyn
-from djdyn.multibody import dynamics
+from djdyn.multibody import dynamics, mass_matrix, reactions
 
 from ...harness.study import Study
 from .model import POSES, SPRING_MASS, at, build, places
 
 
-STATED_STATIC_Y = -38.3  # mm, of marker 1, measured
-MODES = {  # Hz, derived by others
+MEASURED_STATIC_Y = -38.3  # mm, marker 1 (Knutson 2007)
+MODES = {  # Hz, from an independent linearisation
     "sliding": (2.2436, 2.2970, 4.792, 4.944, 18.958),
     "rolling": (2.3686, 2.3979, 18.918),
 }
-HEAVY = {"sliding": 2.271, "rolling": 2.363}  # Hz, y sway, with the springs' mass
+Y_SWAY_WITH_SPRING_MASS = {"sliding": 2.271, "rolling": 2.363}  # Hz
 
 
-def rest(system: djdyn.System) -> djdyn.State:
+def static_state(system: djdyn.System) -> djdyn.State:
+    """Return the static equilibrium."""
     return djdyn.equilibrium(system, at(system, "equilibrium_damped"))
 
 
 @eqx.filter_jit
 def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
-    """Mass matrix, stiffness, and the slip velocity per unit of each speed."""
+    """Return mass matrix, stiffness, and slip velocity per unit of each speed."""
 
     def force(q: jax.Array) -> jax.Array:
         now = system.at(0.0, eqx.tree_at(lambda y: y.q, y, q))
@@ -41,21 +42,23 @@ def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
         world = djdyn.forward_kinematics(system.mechanism, y.q, v)
         return system.parts["contact"].slip(world)[2]  # pyright: ignore
 
-    M = dynamics.projected_inertia(system.at(0.0, y).with_added_inertia)
+    M = mass_matrix.projected_inertia(system.at(0.0, y).with_added_inertia)
     return M, -jax.jacfwd(force)(y.q), jax.jacfwd(slip)(y.v)
 
 
 @eqx.filter_jit
-def carried(system: djdyn.System, y: djdyn.State) -> tuple[jax.Array, jax.Array]:
-    """Force on the ball if nothing accelerates, and energy."""
+def contact_force_and_energy(
+    system: djdyn.System, y: djdyn.State
+) -> tuple[jax.Array, jax.Array]:
+    """Return the contact force on the ball for zero accelerations, and the energy."""
     now, row = system.at(0.0, y), system.mechanism.joint_index("rod")
-    loads = dynamics.reactions(now.with_added_inertia, jnp.zeros_like(y.v), now.F_WB)
+    loads = reactions.reactions(now.with_added_inertia, jnp.zeros_like(y.v), now.F_WB)
     return loads[row, 3:], now.energy()
 
 
 def modes(system: djdyn.System) -> dict[str, np.ndarray]:
-    """Frequencies about rest, Hz: sliding freely, and rolling without slip."""
-    M, K, J = map(np.asarray, _linear(system, rest(system)))
+    """Return frequencies about equilibrium, Hz: with free sliding, and rolling."""
+    M, K, J = map(np.asarray, _linear(system, static_state(system)))
     free = {"sliding": np.eye(len(M)), "rolling": scipy.linalg.null_space(J, 1e-9)}
     pick = lambda A, Z: Z.T @ A @ Z
     return {
@@ -64,24 +67,24 @@ def modes(system: djdyn.System) -> dict[str, np.ndarray]:
     }
 
 
-def run_rest(study: Study) -> None:
-    """V2: from nothing fitted."""
+def run_equilibrium(study: Study) -> None:
+    """Compare the static equilibrium with the thesis, no parameter being fitted."""
     system = study.customise(build())
-    y = rest(system)
-    force, energy = carried(system, y)
+    y = static_state(system)
+    force, energy = contact_force_and_energy(system, y)
     q = np.asarray(y.q)
     rows, stem = [], "optotrak.equilibrium"
     for name, row, within, said in (
-        ("max_error_deg", "equilibrium_exact", 1e-3, "derived"),
-        ("stated_error_deg", "equilibrium_damped", 0.15, "stated simulated"),
+        ("max_error_deg", "equilibrium_exact", 1e-3, "root of the generalised forces"),
+        ("stated_error_deg", "equilibrium_damped", 0.15, "simulation of the thesis"),
     ):
         error = np.abs(np.rad2deg(q - POSES[row])).max()
-        note = f"V2: largest of five angles, beside the {said}"
-        study.metric(f"{stem}.{name}", error, 0.0, within, unit="deg", note=note)
+        note = f"static equilibrium: largest error of five angles, beside the {said}"
+        study.metric(f"{stem}.{name}", error, at_most=within, unit="deg", note=note)
         rows.append((said, *np.rad2deg(POSES[row])))
     rows.append(("this run", *np.rad2deg(q)))
     study.report.table(
-        "V2, equilibrium from nothing fitted, deg",
+        "Static equilibrium (Knutson 2007, section 5.2), no parameter fitted, deg",
         ("origin", *(f"x{i}" for i in range(1, 6))),
         rows,
     )
@@ -93,25 +96,30 @@ def run_rest(study: Study) -> None:
             0.56059,
             1e-5,
             "N",
-            "derived; the weight is 1.7217 N",
+            "beside an independent solution; the weight is 1.7217 N",
         ),
-        ("energy", energy, 1.7980244, 1e-7, "J", "derived"),
+        ("energy", energy, 1.7980244, 1e-7, "J", "beside an independent solution"),
         (
             "marker1_y",
             y1,
-            STATED_STATIC_Y,
+            MEASURED_STATIC_Y,
             0.25,
             "mm",
-            "stated measured; nothing fitted",
+            "beside the measurement; no parameter fitted",
         ),
     ):
         study.metric(
-            f"{stem}.{name}", value, reference, within, unit=unit, note=f"V2: {note}"
+            f"{stem}.{name}",
+            value,
+            reference,
+            within,
+            unit=unit,
+            note=f"equilibrium: {note}",
         )
 
 
 def run_settling(study: Study) -> None:
-    """V3: dampers on the springs' ends find the same rest."""
+    """Compare where a run with dampers settles with the static equilibrium."""
     system = study.customise(build(damping=0.3))
     y0 = at(system, "damped_start")
     y0 = eqx.tree_at(lambda y: y.q, y0, y0.q[None])
@@ -125,20 +133,19 @@ def run_settling(study: Study) -> None:
             "error",
             np.abs(late.mean(0) - known).max(),
             2e-3,
-            "mean of the last second beside the derived rest",
+            "largest error of the mean over the last second",
         ),
-        ("spread", np.ptp(late, 0).max(), 0.03, "over the last second"),
+        ("spread", np.ptp(late, 0).max(), 0.03, "largest range in the last second"),
     ):
         study.metric(
             f"optotrak.settling.{name}",
             value,
-            0.0,
-            within,
+            at_most=within,
             unit="deg",
-            note=f"V3, derived: {note}",
+            note=f"settling: {note}",
         )
     study.report.plot(
-        "V3, settling with dampers of 0.3 N s/m (dashed: derived rest)",
+        "Damped settling (Knutson 2007), dampers of 0.3 N s/m; dashed: equilibrium",
         ("time", "s", np.asarray(run.t)),
         ("angle", "deg"),
         {f"x{i + 1}": q[:, i] for i in (0, 1, 3, 4)},
@@ -147,7 +154,7 @@ def run_settling(study: Study) -> None:
 
 
 def run_modes(study: Study) -> None:
-    """V7 and V13."""
+    """Compare linear modes, with and without the mass of the springs."""
     plain, heavy = (modes(build(spring_mass=m)) for m in (0.0, SPRING_MASS))
     rows, worst = [], 0.0
     for kind, known in MODES.items():
@@ -155,19 +162,21 @@ def run_modes(study: Study) -> None:
         worst = max(worst, errors.max())
         for i, reference in enumerate(known):
             rows.append((kind, i + 1, plain[kind][i], reference, heavy[kind][i]))
-        note = f"V13, derived: y sway, {kind}, with springs of 4.37 g"
+        note = f"y sway, {kind}, with springs of 4.37 g; beside an independent solution"
         study.metric(
             f"optotrak.spring_mass.{kind}_hz",
             heavy[kind][1],
-            HEAVY[kind],
+            Y_SWAY_WITH_SPRING_MASS[kind],
             1e-3,
             unit="Hz",
             note=note,
         )
-    note = "V7, derived: largest of five sliding and three rolling modes"
-    study.metric("optotrak.modes.max_error_hz", worst, 0.0, 1e-3, unit="Hz", note=note)
+    note = "largest error of five sliding and three rolling modes"
+    study.metric(
+        "optotrak.modes.max_error_hz", worst, at_most=1e-3, unit="Hz", note=note
+    )
     study.report.table(
-        "V7 and V13, modes about rest, Hz",
-        ("contact", "mode", "this run", "derived", "this run, springs with mass"),
+        "Linear modes about equilibrium, Hz",
+        ("contact", "mode", "this run", "reference", "this run, springs with mass"),
         rows,
     )

@@ -8,8 +8,8 @@ from . import (
     fit as fit,
     planar as planar,
     pose as pose,
-    report as twin,
-    statics as rest,
+    report as report,
+    statics as statics,
     trial as trial,
 )
 from .model import build as build
@@ -17,31 +17,31 @@ from .model import build as build
 
 TITLE = "Optotrak: a ball in a bowl, from equations to friction"
 QUICK = (
-    ("equilibrium (V2)", rest.run_rest),
-    ("modes (V7, V13)", rest.run_modes),
-    ("no friction (V9)", trial.run_frictionless),
-    ("friction (V8)", trial.run_friction),
-    ("pose by markers", pose.run_pose),
-    ("identified from markers (V14)", twin.run_twin),
+    ("static equilibrium", statics.run_equilibrium),
+    ("linear modes", statics.run_modes),
+    ("trial 5 without friction", trial.run_frictionless),
+    ("trial 5 with friction", trial.run_friction),
+    ("observability of the pose", pose.run_pose),
+    ("identification from markers", report.run_twin),
 )
 SLOW = (
-    ("planar joint (V1)", planar.run_planar),
-    ("Lagrangian (V15)", planar.run_lagrange),
-    ("settling (V3)", rest.run_settling),
+    ("planar joint", planar.run_planar),
+    ("Lagrangian", planar.run_lagrange),
+    ("damped settling", statics.run_settling),
     ("friction by normal force", trial.run_pressed),
-    ("identified from stated numbers", fit.run_measured),
+    ("identification from measurements", fit.run_measured),
 )
 STAGES = len(QUICK) + len(SLOW)
 
 
 def run(study: Study) -> None:
+    """Run all cases, or the quick ones."""
     study.report.text(
-        "A steel ball on a rod rolls and slides in a bowl, six springs hold it up, and "
-        "cameras follow four markers (Knutson, M.Sc. thesis, Queen's University at "
-        "Kingston, 2007). Of the measurements a few numbers were printed: they are "
-        "called stated measured. Stated simulated are results of the thesis' own "
-        "program. Derived are numbers that others worked out again from its constants, "
-        "and synthetic are time series so made: neither was measured."
+        "A steel ball on a rod rolls and slides in a bowl. Six springs hold the rod "
+        "up, and cameras track four markers (Knutson, M.Sc. thesis, Queen's University "
+        "at Kingston, 2007). The thesis prints a few measured numbers and results of "
+        "its own simulations. All other references were computed independently from "
+        "its constants; time series computed in this way are called synthetic."
     )
     cases = QUICK if study.quick else (*QUICK, *SLOW)
     study.progress.update(study.task, total=len(cases))
@@ -52,25 +52,26 @@ def run(study: Study) -> None:
 
 
 def summary(found: dict[str, float]) -> str:
-    """What it all comes to."""
+    """Return the conclusions of the study."""
     of = lambda name: found[f"optotrak.{name}"]
-    off = abs(of("equilibrium.marker1_y") - rest.STATED_STATIC_Y)
+    off = abs(of("equilibrium.marker1_y") - statics.MEASURED_STATIC_Y)
     said = (
-        "In plain words: with nothing fitted the model rests where the rod was "
-        f"measured to rest, to {off:.1f} mm, and swings as an independent program "
-        "says, to less than a thousandth of a millimetre. Friction makes the "
-        "frequency: more of it lets the ball roll instead of slide, which is stiffer. "
+        "Conclusions: with no parameter fitted, the static equilibrium of the model "
+        f"differs from the measured one by {off:.1f} mm, and its free motion from that "
+        "of an independent program by less than 0.001 mm. Friction determines the "
+        "frequency: with more friction the ball rolls instead of sliding, which is "
+        "stiffer. "
     )
     if "optotrak.measured.spring.mass" in found:
         said += (
-            "The few numbers stated as measured are met by "
-            f"{of('measured.contact.coulomb'):.3f} N of Coulomb's force, "
+            "The model reproduces the printed measurements with "
+            f"{of('measured.contact.coulomb'):.3f} N of Coulomb friction, "
             f"{1e3 * of('measured.contact.turning'):.2f} mN m s of viscous torque and "
             f"springs of {1e3 * of('measured.spring.mass'):.1f} g each. "
         )
     return said + (
-        "Were there series of the markers, fifteen numbers of friction, springs, mass "
-        "centre and pose could be found from 5 s of them: of synthetic ones, "
-        f"{of('twin.coverage95'):.0%} of the true values lie inside of intervals that "
-        "promise 95 %."
+        "Marker series of 5 s would determine fifteen parameters of friction, springs, "
+        "mass centre and pose: for synthetic series, "
+        f"{of('twin.coverage95'):.0%} of the true values lie inside their 95 % "
+        "intervals."
     )

@@ -1,4 +1,4 @@
-"""The Titan 4 at single states: geometry, dynamics, guidance, eigenvalues."""
+"""Titan 4 at single states: kinematics, dynamics, guidance and eigenvalues."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from jaxtyping import Array
 import djdyn
 from controllers import Backstepping, Joystick, ReferenceModel
 from controllers.model_based import coriolis
-from djdyn.multibody import dynamics
+from djdyn.multibody import mass_matrix
 from djdyn.parts import JointFriction
 
 from ...harness import tables
@@ -21,7 +21,7 @@ from . import model as titan
 
 POSES = {"zero": np.zeros(6), "test": np.array([0.3, 0.5, -0.7, 0.4, -0.2, 0.9])}
 RATES = np.array([0.1, -0.2, 0.3, -0.4, 0.5, -0.6])
-SWING = {  # s: coordinates, J; without friction at 0.25 s, then with friction
+PASSIVE_SWING = {  # (lane, save): coordinates (rad), energy (J)
     (0, 0): ((0.189683, 0.590164, -0.686667, 1.004059, 0.665152, 0.257203), 639.083249),
     (1, 0): ((0.195317, 0.620128, -0.557880, 0.400746, 0.568560, 0.091714), 623.095084),
     (1, 1): ((0.203459, -1.769359, -0.266742, 0.044735, -0.018300, 0.09296), -41.48017),
@@ -30,13 +30,13 @@ SWING = {  # s: coordinates, J; without friction at 0.25 s, then with friction
 
 @eqx.filter_jit
 def at_pose(arm: djdyn.Mechanism, q: Array, v: Array) -> dict[str, Array]:
-    """What the table of fixtures holds."""
+    """Return the quantities in the table of references."""
     world = djdyn.forward_kinematics(arm, q, v)
     kinetic = lambda q: v @ djdyn.mass_matrix(arm, q) @ v / 2
     return {
         "joint": world.X_WB.p[1:].ravel(),
         "tool": world.pose("tool").p,
-        "B_": dynamics.projected_inertia(world)[jnp.triu_indices(6)],
+        "B_": mass_matrix.projected_inertia(world)[jnp.triu_indices(6)],
         "g_": djdyn.inverse_dynamics(arm, q, 0 * v, 0 * v),
         "coriolis_": coriolis(arm, q, v, v, jnp.zeros(())),
         "half_w_dB_w_": jax.grad(kinetic)(q),
@@ -44,7 +44,7 @@ def at_pose(arm: djdyn.Mechanism, q: Array, v: Array) -> dict[str, Array]:
 
 
 def run_poses(study: Study) -> None:
-    """V5 to V7."""
+    """Compare kinematics, mass matrix, gravity and Coriolis terms at two poses."""
     arm, rows = (
         titan.mechanism(),
         tables.read("titan4/ref_dynamics_fixtures.csv"),
@@ -60,24 +60,23 @@ def run_poses(study: Study) -> None:
             ]
             error = np.abs(np.asarray(values) - np.array(known)).max()
             errors[what] = max(errors.get(what, 0.0), error)
-    for case, name, keys, unit in (
-        ("V5", "kinematics", ("joint", "tool"), "m"),
-        ("V6", "mass_matrix", ("B_",), "kg m^2"),
-        ("V6", "gravity", ("g_",), "N m"),
-        ("V7", "coriolis", ("coriolis_", "half_w_dB_w_"), "N m"),
+    for name, keys, unit in (
+        ("kinematics", ("joint", "tool"), "m"),
+        ("mass_matrix", ("B_",), "kg m^2"),
+        ("gravity", ("g_",), "N m"),
+        ("coriolis", ("coriolis_", "half_w_dB_w_"), "N m"),
     ):
         study.metric(
             f"titan4.{name}.max_error",
             max(errors[k] for k in keys),
-            0.0,
-            1e-7,
+            at_most=1e-7,
             unit=unit,
-            note=f"{case}, at two poses",
+            note="largest error at two poses, beside an independent calculation",
         )
 
 
 def run_swing(study: Study) -> None:
-    """V8: the arm falls without and with friction."""
+    """Compare the passive swing of the arm, without and with friction."""
     viscous = titan.column("friction_Nms_per_rad")
     parts = {f"friction{i + 1}": JointFriction(titan.JOINTS[i], 0.0) for i in range(6)}
     system = djdyn.System(titan.mechanism(), parts)
@@ -85,23 +84,24 @@ def run_swing(study: Study) -> None:
     y0 = system.initial_state(q=[0.2, 0.8, -0.5, 0.3, 0.4, 0.1])
     run = djdyn.rollout(system, 1.0, y0, parameters=lanes, saveat=[0.25, 1.0])
     q, energy = np.asarray(run.y.q), np.asarray(run.energy())
-    gaps = [np.abs(q[at] - known).max() for at, (known, _) in SWING.items()]
-    study.metric(
-        "titan4.swing.max_error", max(gaps), 0.0, 1e-6, unit="rad", note="V8, to print"
-    )
-    gaps = [abs(energy[at] - known) for at, (_, known) in SWING.items()]
-    study.metric("titan4.swing.energy_error", max(gaps), 0.0, 1e-5, unit="J", note="V8")
+    note = "passive swing: largest error, beside an independent simulation"
+    gaps = [np.abs(q[at] - known).max() for at, (known, _) in PASSIVE_SWING.items()]
+    name = "titan4.swing.max_error"
+    study.metric(name, max(gaps), at_most=1e-6, unit="rad", note=note)
+    gaps = [abs(energy[at] - known) for at, (_, known) in PASSIVE_SWING.items()]
+    name = "titan4.swing.energy_error"
+    study.metric(name, max(gaps), at_most=1e-5, unit="J", note=note)
 
 
 class _Targets(eqx.Module):
-    """A step and a ramp of 0.3 rad/s."""
+    """Targets of a step and a ramp of 0.3 rad/s."""
 
     def __call__(self, t: Array) -> Array:
         return jnp.stack([jnp.ones_like(t), 0.3 * t])
 
 
 def run_guidance(study: Study) -> None:
-    """V16 and V17: the reference model, and a stick held to the end of its range."""
+    """Compare the reference model, and a stick held until the joint limit."""
     path = ReferenceModel("order", [0.0, 0.0])
     guide = Joystick("stick", [0.3], [0.0], -0.45, 1.36, 0.06)
     body = djdyn.Body("idle", "world", djdyn.Prismatic(), 1.0)
@@ -120,29 +120,29 @@ def run_guidance(study: Study) -> None:
         study.metric(
             f"titan4.reference_model.{name}_error",
             np.abs(gap).max(),
-            0.0,
-            1e-6,
+            at_most=1e-6,
             unit="rad",
-            note="V16, against the closed form",
+            note="largest error of the reference model, beside the closed form",
         )
     target = np.asarray(run.y.parts["guide"]["target"])[:, 0]
-    study.metric("titan4.guidance.stop", target[-1], 1.3, 1e-6, unit="rad", note="V17")
+    note = "target of joint 2, with the stick held"
+    study.metric("titan4.guidance.stop", target[-1], 1.3, 1e-6, unit="rad", note=note)
     reached = t[np.argmax(target > 1.3 - 1e-3)]
-    study.metric(
-        "titan4.guidance.reached", reached, 4.333, 0.011, unit="s", note="V17, to 1e-3"
-    )
+    note = "time at which this target is within 1e-3 rad of its limit"
+    name = "titan4.guidance.reached"
+    study.metric(name, reached, 4.333, 0.011, unit="s", note=note)
     study.report.plot(
-        "Reference model (V16) and stick held at full (V17)",
+        "Reference model, and guidance with the stick held (Rokseth 2014)",
         ("time", "s", t),
         ("angle", "rad"),
-        {"step": found[:, 0], "ramp": found[:, 1], "joint 2's target": target},
+        {"step": found[:, 0], "ramp": found[:, 1], "target of joint 2": target},
         {"step": (t[::15], step[::15]), "ramp": (t[::15], ramp[::15])},
     )
 
 
 @eqx.filter_jit
 def loop_matrix(control: Backstepping, damping: Array) -> Array:
-    """Error dynamics at rest, for pressures that follow at once."""
+    """Return the matrix of the error dynamics at rest, for ideal pressure control."""
     arm, zero = titan.mechanism(), jnp.zeros(6)
     names = ("value", "rate", "acceleration", "jerk")
     given: dict[str, Any] = {f"path.{name}": zero for name in names}
@@ -160,7 +160,7 @@ def loop_matrix(control: Backstepping, damping: Array) -> Array:
 
 
 def run_eigenvalues(study: Study) -> None:
-    """V18: of the controller itself, against the matrix polynomial of its law."""
+    """Compare closed-loop eigenvalues with the matrix polynomial of the control law."""
     control = titan.controller()
     B = np.asarray(djdyn.mass_matrix(titan.mechanism(), jnp.zeros(6)))
     I, O, worst = np.eye(6), np.zeros((6, 6)), 0.0
@@ -180,8 +180,7 @@ def run_eigenvalues(study: Study) -> None:
             known,
             1e-3 if name == "cancelled" else 1e-4,
             unit="1/s",
-            note="V18, largest real part: unstable if friction is cancelled exactly",
+            note="largest real part; cancelling friction exactly is unstable",
         )
-    study.metric(
-        "titan4.eigenvalue_error", worst, 0.0, 1e-6, unit="1/s", note="V18, of all 36"
-    )
+    note = "largest error of all 36 eigenvalues"
+    study.metric("titan4.eigenvalue_error", worst, at_most=1e-6, unit="1/s", note=note)

@@ -1,8 +1,8 @@
-"""The Titan 4 arm: links, hydraulics, guidance and controller.
+"""Model of the Titan 4 arm: links, hydraulics, guidance and controller.
 
-After Rokseth, master's thesis, NTNU, 2014, case study 1 and paper 2. Inertias of links
-3 and 4 as printed belong to no body; they are put in afterwards where the print's
-numbers are wanted.
+After Rokseth, master's thesis, NTNU, 2014, case study 1 and paper 2. The printed
+inertias of links 3 and 4 are those of no physical body; they replace physical ones only
+where the printed results are compared.
 """
 
 import equinox as eqx
@@ -37,21 +37,22 @@ from ...harness import tables
 
 JOINTS = tuple(f"joint{i}" for i in range(1, 7))
 SUPPLY = 187e5  # Pa
-MODULUS, VOLUME = 1e8, 1e-3  # Pa, m3 on each side: 1e11 Pa/m3
+MODULUS, VOLUME = 1e8, 1e-3  # Pa; m3, on each side
 DENSITY, DISCHARGE = 950.0, 0.9
 AREA_UP, AREA_DOWN = 9.6e-4, 7.8e-4  # m2; the second is printed as 7.8
 TRIANGLE = (0.425, 0.117, 1.149)  # m, m, rad
-FULL = 1e-5  # m2, of a valve; not in the source, twenty times what it uses
+FULL = 1e-5  # m2, largest valve area; not in the source
 BUMPER = (2e4, 200.0)  # N m/rad, N m s/rad; not in the source
 TOOL = 0.229  # m, beyond joint 6
 
 
 def column(name: str) -> np.ndarray:
+    """Return a column of the table of joints."""
     return tables.columns(tables.read("titan4/joints_control.csv"), name)[:, 0]
 
 
 def mechanism(printed: bool = True) -> djdyn.Mechanism:
-    """Six revolute joints; the tool's tip is the frame `tool`."""
+    """Return the arm of six revolute joints; the frame `tool` is the tool's tip."""
     quarter = jnp.asarray(np.pi / 2)
     turns = (
         jnp.eye(3),
@@ -96,7 +97,7 @@ def mechanism(printed: bool = True) -> djdyn.Mechanism:
 def static_pressures(
     arm: djdyn.Mechanism, q: Array, bonds: Array | None = None
 ) -> tuple[Array, Array]:
-    """What holds the arm up, with both sides' pressures adding up to the supply's."""
+    """Return static pressures of both sides, whose sum is the supply pressure."""
     g = djdyn.inverse_dynamics(arm, q, jnp.zeros(6), jnp.zeros(6))
     if bonds is not None:
         g = g.at[2].add(bonds * g[3])
@@ -110,15 +111,17 @@ def static_pressures(
 
 
 def displacements() -> np.ndarray:
+    """Return the displacements of the motors, m3/rad; NaN for the cylinder."""
     rows = tables.read("titan4/joints_control.csv")
     return np.array([float(row["Vp_m3_per_rad"] or "nan") for row in rows])
 
 
 def circuit(up: Array, down: Array, bonds: Array | None = None) -> Circuit:
-    """A servo valve, two volumes and a motor (joint 2: a cylinder) for each joint.
+    """Return a servo valve, two volumes and a motor (joint 2: a cylinder) per joint.
 
-    With `bonds` motors 3 and 4 also turn the joint before theirs backwards, by this
-    part of their torque: one is the source's plant, which counts reactions twice.
+    With `bonds`, motors 3 and 4 also act on the joint before theirs, with this share of
+    their torque and opposite sign. A share of one is the plant of the source, which
+    counts reactions twice.
     """
     gain = FULL * DISCHARGE * np.sqrt(2 / DENSITY)
     parts = {"P": Supply(SUPPLY), "T": Tank()}
@@ -146,7 +149,7 @@ def circuit(up: Array, down: Array, bonds: Array | None = None) -> Circuit:
 
 
 def controller(**options) -> Backstepping:
-    """With the gains of the source."""
+    """Return the backstepping controller with the gains of the source."""
     mean = (AREA_UP + AREA_DOWN) / 2
     Vp = displacements()
     return Backstepping(
@@ -171,7 +174,7 @@ def controller(**options) -> Backstepping:
 def build(
     arm: djdyn.Mechanism | None = None, bonds: Array | None = None, **options
 ) -> djdyn.System:
-    """Arm, circuit, friction, bumpers, guidance and controller, held up at rest."""
+    """Return the arm with circuit, friction, bumpers, guidance and controller."""
     arm = mechanism() if arm is None else arm
     q = jnp.zeros(6)
     viscous, top, bottom = (

@@ -1,4 +1,4 @@
-"""Operators of the Titan 4: which stick is held, and when."""
+"""Operator inputs of the Titan 4: which stick is held, and when."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ STOP: Rows = ((2, 1, 0.5, 10.0), (3, -1, 3.0, 7.0))
 
 
 class Sticks(eqx.Module):
-    """An operator: what is held, from when to when (s)."""
+    """Operator input: sticks held between start and end times (s)."""
 
     held: Float[Array, "k 6"]
     start: Float[Array, " k"]
@@ -29,7 +29,7 @@ class Sticks(eqx.Module):
 
 
 def sticks(rows: Rows = TRACKING) -> Sticks:
-    """From rows of joint, sign, start and end, filled up to six."""
+    """Return the input of rows of joint, sign, start and end, padded to six rows."""
     rows = [*rows, *[(1, 0, 0.0, 0.0)] * (6 - len(rows))]
     joint, sign, start, end = np.array(rows, float).T
     held = sign[:, None] * np.eye(6)[joint.astype(int) - 1]
@@ -37,5 +37,5 @@ def sticks(rows: Rows = TRACKING) -> Sticks:
 
 
 def jumps(*schedules: Rows) -> np.ndarray:
-    """When sticks are moved."""
+    """Return the times at which sticks are moved."""
     return np.unique([t for rows in schedules for _, _, *span in rows for t in span])

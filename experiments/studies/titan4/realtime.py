@@ -1,4 +1,4 @@
-"""The Titan 4 at the pace of its sticks: how long a sample of a millisecond takes."""
+"""Real-time factor of the Titan 4, simulated one sample at a time."""
 
 import time
 
@@ -20,7 +20,7 @@ PERIOD = 1e-3  # s
 
 
 def run(study: Study) -> None:
-    """Arm, circuits and sampled controller, sample by sample, sticks in, state out."""
+    """Time arm, circuits and sampled controller, with one call per sample."""
     system = study.customise(titan.build())
     flat, unravel = ravel_pytree((system.initial_state(), jnp.zeros(0)))
 
@@ -43,13 +43,14 @@ def run(study: Study) -> None:
     study.metric(
         "titan4.realtime_factor",
         count * PERIOD / sum(taken),
-        note=f"{count} samples of 1 ms on one core, one call each; wanted: above 1",
+        at_least=1.0,
+        note=f"aim: simulated over elapsed time, {count} samples of 1 ms on one core",
     )
     study.metric(
-        "titan4.step_99th_percentile", worst, unit="ms", note="of a sample of 1 ms"
+        "titan4.step_99th_percentile", worst, unit="ms", note="time of a sample of 1 ms"
     )
     study.report.plot(
-        "How long a sample of a millisecond takes",
+        "Distribution of the time for a sample of 1 ms",
         ("share of samples", "", np.linspace(0.0, 1.0, 200)),
         ("time", "ms"),
         {"sample": 1e3 * np.quantile(taken, np.linspace(0.0, 1.0, 200))},

@@ -1,4 +1,7 @@
-"""The test rig of one actuator: frequency response and steps of motor and piston."""
+"""Test rig of one actuator: frequency response, steps of motor and piston.
+
+After Rokseth 2014, paper 2, figures 4, 6 and 7.
+"""
 
 import equinox as eqx
 import jax
@@ -27,18 +30,18 @@ from ...harness.study import Study
 SUPPLY, VOLUME, DISPLACEMENT = 307e5, 1e-3, 1e-4  # Pa, m3, m3/rad
 INERTIA, GAIN = 150.0, 0.9 * 1e-6 * np.sqrt(2 / 950)  # kg m2, m3/(s Pa^0.5)
 AREAS, MEAN_AREA = (3e-4, 1.5e-4), 2.25e-4  # m2, of the piston
-LAG = 1e-4  # s, of the valve
-STEP, SPRING, DAMPING = 0.5, 1500.0, 150.0  # s, N m/rad, N m s/rad, of the steps
-STILL = 4.485137e6  # Pa, swing of the load pressure at frequency zero
+LAG = 1e-4  # s, valve
+STEP_TIME, SPRING, DAMPING = 0.5, 1500.0, 150.0  # s, N m/rad, N m s/rad
+STATIC_AMPLITUDE = 4.485137e6  # Pa, load pressure at frequency zero
 STIFFNESSES: tuple[str, ...] = (
     "1e11",
     "1e12",
     "1e13",
-)  # Pa/m3, of each side
+)  # Pa/m3, each side
 
 
 def rig(piston: bool = False, spool: str = "lag") -> djdyn.System:
-    """A valve, two volumes and an actuator, against inertia, spring and damper."""
+    """Return a valve, two volumes and an actuator on an inertia with a spring."""
     joint = djdyn.Prismatic((1, 0, 0)) if piston else djdyn.Revolute()
     load = djdyn.Body("load", "world", joint, INERTIA, I_BC=INERTIA * np.eye(3))
     acting = (
@@ -64,17 +67,20 @@ def rig(piston: bool = False, spool: str = "lag") -> djdyn.System:
 
 
 class _Opens(eqx.Module):
+    """Valve command that steps from 0 to 1."""
+
     def __call__(self, t: Array) -> Array:
-        return jnp.where(t >= STEP, 1.0, 0.0)
+        return jnp.where(t >= STEP_TIME, 1.0, 0.0)
 
 
 def steps(
     names: list[str], t: np.ndarray, piston: bool
 ) -> tuple[Float[np.ndarray, "k n"], Float[np.ndarray, "k n"]]:
-    """Positions and load pressures (bar) of V13 or V14, one for each column's name.
+    """Return positions and load pressures (bar) of steps, one for each column name.
 
-    With sums of pressures equal to the supply's, equal areas and no lag, the simulation
-    plant model (`spm`) is the control plant model (`cpm`).
+    If the pressures of both sides add up to the supply pressure, the areas are equal
+    and the valve has no lag, the simulation plant model (`spm`) equals the control
+    plant model (`cpm`).
     """
     system = rig(piston)
     control = np.array([name.startswith("cpm") for name in names])
@@ -94,15 +100,15 @@ def steps(
     }
     run = djdyn.rollout(
         system, t[-1], y0, parameters=lanes, saveat=t, solver="rodas4", rtol=1e-7,
-        atol=1e-7, inputs={"u": _Opens()}, jumps=[STEP],
+        atol=1e-7, inputs={"u": _Opens()}, jumps=[STEP_TIME],
     )  # fmt: skip
     oil = run.y.parts["oil"]
     return np.asarray(run.y.q[..., 0]), np.asarray(oil["A.bar"] - oil["B.bar"])
 
 
 def run_steps(study: Study) -> None:
-    """V13 and V14: a valve opens at once, on a motor and on a piston."""
-    for actuator, case, unit in (("motor", "V13", "rad"), ("piston", "V14", "m")):
+    """Compare the response to a step of the valve, of a motor and of a piston."""
+    for actuator, unit in (("motor", "rad"), ("piston", "m")):
         rows = tables.read(f"titan4/ref_step_{actuator}.csv")
         names = [k[2 : -len(unit) - 1] for k in rows[0] if k.startswith("q_")]
         t = tables.columns(rows, "t_s")[:, 0]
@@ -111,25 +117,23 @@ def run_steps(study: Study) -> None:
         study.metric(
             f"titan4.step.{actuator}_max_error",
             np.abs(q - known).max(),
-            0.0,
-            1e-3,
+            at_most=1e-3,
             unit=unit,
-            note=f"{case}, control and simulation plant, {len(names)} runs of 12 s",
+            note=f"largest error of both plant models, {len(names)} runs of 12 s",
         )
         bars = tables.columns(rows, *(f"PL_{name}_bar" for name in names)).T
         study.metric(
             f"titan4.step.{actuator}_pressure_error",
             np.abs(load - bars).max(),
-            0.0,
-            0.01,
+            at_most=0.01,
             unit="bar",
-            note=case,
+            note="largest error of the load pressure",
         )
         shown = {"control": names.index("cpm_r1e11")}
         shown["simulation"] = names.index("spm_P0zero_r1e11")
         study.report.plot(
-            f"Step on a {actuator} ({case}): control plant, and simulation plant from "
-            "zero pressure, 1e11 Pa/m3",
+            f"Valve step, {actuator} (Rokseth 2014): control plant model, and "
+            "simulation plant model from zero pressure, 1e11 Pa/m3",
             ("time", "s", t),
             ("position", unit),
             {name: q[i] for name, i in shown.items()},
@@ -138,7 +142,7 @@ def run_steps(study: Study) -> None:
 
 
 class _Sine(eqx.Module):
-    """Some cycles in a unit of time."""
+    """Sine with some cycles per unit of time."""
 
     cycles: Array
 
@@ -149,12 +153,12 @@ class _Sine(eqx.Module):
 @jax.jit
 @jax.vmap
 def swing(frequency: Array, stiffness: Array) -> Array:
-    """Half the range of the load pressure over the last two cycles, Pa.
+    """Return half the range of the load pressure over the last two cycles, Pa.
 
-    A run has six cycles or takes four seconds, as the reference's have: at 1.5 Hz and
-    1e11 Pa/m3 its start is still seen, by 3 %. Time counts in units of the run, so that
-    all frequencies are one batch: a run of T seconds has the load's inertia over T^2,
-    its damping over T, and T times the valve's gain.
+    A run lasts six cycles or four seconds, as those of the reference do; at 1.5 Hz and
+    1e11 Pa/m3 the initial transient still contributes 3 %. Time is scaled by the length
+    T of the run, so that all frequencies are one batch: inertia is divided by T^2,
+    damping by T, and the gain of the valve is multiplied by T.
     """
     cycles = jnp.maximum(6.0, jnp.ceil(4.0 * frequency))
     T = cycles / frequency
@@ -177,24 +181,23 @@ def swing(frequency: Array, stiffness: Array) -> Array:
 
 
 def run_frequencies(study: Study) -> None:
-    """V12: the load pressure under a swinging valve, and the valve's own response."""
+    """Compare the frequency response of the load pressure."""
     rows = tables.read("titan4/ref_frequency_response.csv")[:: 4 if study.quick else 1]
     f = tables.columns(rows, "f_Hz")[:, 0]
     known = tables.columns(rows, *(f"eta_r{k}" for k in STIFFNESSES))
     grid = np.meshgrid(f, [float(k) for k in STIFFNESSES], indexing="ij")
     found = swing(*(jnp.asarray(x.ravel()) for x in grid))
-    found = np.asarray(found).reshape(known.shape) / STILL
+    found = np.asarray(found).reshape(known.shape) / STATIC_AMPLITUDE
     study.metric(
         "titan4.frequency_response.max_error",
         np.abs(found / known - 1).max(),
-        0.0,
-        0.01,
-        note=f"V12, relative, {known.size} frequencies and stiffnesses",
+        at_most=0.01,
+        note=f"largest relative error, {known.size} frequencies and stiffnesses",
     )
     valve = -10 * np.log10(1 + (2 * np.pi * f * LAG) ** 2)
     decibel = lambda x: dict(zip(STIFFNESSES, 20 * np.log10(x).T, strict=True))
     study.report.plot(
-        "Load pressure under a swinging valve (V12), by oil stiffness in Pa/m3",
+        "Frequency response of the load pressure (Rokseth 2014), by stiffness, Pa/m3",
         ("frequency", "Hz", f),
         ("response", "dB"),
         decibel(found) | {"valve": valve},

@@ -1,4 +1,4 @@
-"""The Titan 4 drawn, by the source's table of shapes."""
+"""Replay of the Titan 4, with the shapes of the source."""
 
 import equinox as eqx
 import jax
@@ -21,7 +21,7 @@ def _poses(arm: djdyn.Mechanism, q: Array) -> tuple[Pose, Array]:
 
 
 def scene(run: djdyn.Trajectory) -> Scene:
-    """The arm in 3-D, drawn by the source's table, and where its tool has been."""
+    """Return the replay of the arm and the path of its tool."""
     rows = tables.read("titan4/animation_geometry.csv")
     size = {row["name"]: float(row["value_m"]) for row in rows}
     X, tip = jax.tree.map(np.asarray, _poses(run.system.mechanism, run.y.q))

@@ -1,4 +1,4 @@
-"""The Titan 4 under its operator: tracking, a joint at its stop, books, replay."""
+"""Titan 4 under operator inputs: tracking, joint limit, energy and oil balance."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ from .operator_inputs import STOP, TRACKING, Sticks, sticks
 SPAN = 10.0  # s
 
 
-class Drawn(AbstractSignalPart):
-    """Volume of oil that the valves have let in, less what they have let out, l."""
+class OilInflow(AbstractSignalPart):
+    """Net volume of oil through the valves, l."""
 
     def initial_state(self) -> dict[str, Array]:
         return {"litres": jnp.zeros(())}
@@ -35,11 +35,11 @@ class Drawn(AbstractSignalPart):
 
 
 def runs(sets: dict[str, Any]) -> list[djdyn.Trajectory]:
-    """V20, and V21 without and with the source's reaction bonds, as one batch."""
+    """Simulate tracking, and the joint limit with reactions counted once and twice."""
 
     def lane(held: Sticks, bonds: Array) -> djdyn.Trajectory:
         system = titan.build(bonds=bonds)
-        parts = {**system.parts, "drawn": Drawn()}
+        parts = {**system.parts, "drawn": OilInflow()}
         system = djdyn.with_parameters(
             djdyn.System(system.mechanism, parts, system.inputs), sets
         )
@@ -56,12 +56,12 @@ def runs(sets: dict[str, Any]) -> list[djdyn.Trajectory]:
 
 
 def error(run: djdyn.Trajectory) -> np.ndarray:
-    """Of each joint from its reference."""
+    """Return the error of each joint, rad."""
     return np.asarray(run.y.q - run.y.parts["path"]["path"])
 
 
 def run_tracking(study: Study, run: djdyn.Trajectory) -> None:
-    """V20: sticks move joint after joint."""
+    """Compare tracking errors while sticks move one joint after another."""
     rows = tables.read("titan4/ref_tracking.csv")
     group = lambda name: tables.columns(rows, *(f"{name}{i}_rad" for i in range(1, 7)))
     t, known = tables.columns(rows, "t_s")[:, 0], group("q") - group("qd")
@@ -70,67 +70,63 @@ def run_tracking(study: Study, run: djdyn.Trajectory) -> None:
     study.metric(
         "titan4.tracking.max_error_ratio",
         ratios.max(),
-        0.0,
-        1.05,
-        note="V20, largest errors of the six joints over another's",
+        at_most=1.05,
+        note="tracking: largest error over that of an independent run, six joints",
     )
     study.metric(
         "titan4.tracking.max_error_gap",
         np.abs(found[::2] - known).max(),
-        0.0,
-        6e-5,
+        at_most=6e-5,
         unit="rad",
-        note="V20, errors over 10 s; others' steps were 2 ms",
+        note="tracking: largest difference of errors over 10 s; the reference has "
+        "steps of 2 ms",
     )
     study.metric(
         "titan4.tracking.max_state_gap",
         np.abs(np.asarray(run.y.q)[::2] - group("q")).max(),
-        0.0,
-        5e-4,
+        at_most=5e-4,
         unit="rad",
-        note="V20, sticks move inside of the others' steps",
+        note="tracking: largest difference of joints; sticks move inside steps of the "
+        "reference",
     )
     lines = lambda x: {f"joint {i + 1}": x[:, i] for i in range(6)}
     marks = lambda x: {f"joint {i + 1}": (t[::3], x[::3, i]) for i in range(6)}
     time = ("time", "s", run.t)
     study.report.plot(
-        "Tracking (V20): joints", time, ("angle", "rad"), lines(np.asarray(run.y.q)),
+        "Tracking: joints", time, ("angle", "rad"), lines(np.asarray(run.y.q)),
         marks(group("q")),
     )  # fmt: skip
     study.report.plot(
-        "Tracking (V20): errors", time, ("error", "rad"), lines(found), marks(known)
+        "Tracking: errors", time, ("error", "rad"), lines(found), marks(known)
     )
     oil = run.y.parts["oil"]
     bars = np.stack([oil[f"A{k}.bar"] - oil[f"B{k}.bar"] for k in range(1, 7)], 1)
     known = tables.columns(rows, *(f"PL{k}_bar" for k in range(1, 7)))
     study.report.plot(
-        "Tracking (V20): load pressures", time, ("pressure", "bar"), lines(bars),
+        "Tracking: load pressures", time, ("pressure", "bar"), lines(bars),
         marks(known),
     )  # fmt: skip
-    data = run.dataset()
+    data = run.to_xarray()
     areas = 1e6 * data["control.u"].values
-    study.report.plot(
-        "Tracking (V20): valve areas", time, ("area", "mm^2"), lines(areas)
-    )
+    study.report.plot("Tracking: valve areas", time, ("area", "mm^2"), lines(areas))
     study.series("tracking", data)
 
 
-def run_books(study: Study, run: djdyn.Trajectory) -> None:
-    """Energy and oil of the tracking run."""
+def run_energy_balance(study: Study, run: djdyn.Trajectory) -> None:
+    """Report the residuals of energy and oil of the tracking run."""
     assert run.work is not None
     drawn, gap = float(run.work[-1, 0]), djdyn.energy_balance(run.system, run)
     study.metric(
         "titan4.tracking.energy_ledger",
         np.abs(gap).max() / drawn,
-        0.0,
-        1e-9,
-        note=f"unaccounted for, of {drawn:.4g} J drawn from the supply",
+        at_most=1e-9,
+        note=f"energy residual, over {drawn:.4g} J drawn from the supply",
     )
     oil = run.y.parts["oil"]
     bars = sum(oil[f"{x}{k}.bar"] for k in range(1, 7) for x in "AB")
     taken = (
         1e3 * titan.VOLUME / titan.MODULUS * 1e5 * np.asarray(bars)
-    )  # l, squeezed in
+    )  # l, by compression
     lever = Triangle("joint2", *titan.TRIANGLE).lever
     length = np.asarray(jax.vmap(lever)(run.y.q[:, 1])[0])
     swept = 1e3 * (titan.AREA_UP - titan.AREA_DOWN) * length
@@ -138,12 +134,11 @@ def run_books(study: Study, run: djdyn.Trajectory) -> None:
     study.metric(
         "titan4.tracking.oil_ledger",
         np.abs((held - held[0]) - through).max() / np.ptp(held),
-        0.0,
-        1e-9,
-        note=f"oil unaccounted for, of {np.ptp(held):.3g} l that came and went",
+        at_most=1e-9,
+        note=f"oil residual, over {np.ptp(held):.3g} l of exchanged oil",
     )
     study.report.plot(
-        "Tracking (V20): where the energy goes",
+        "Tracking: energy balance",
         ("time", "s", run.t),
         ("energy", "J"),
         {
@@ -155,36 +150,61 @@ def run_books(study: Study, run: djdyn.Trajectory) -> None:
 
 
 def run_stop(study: Study, off: djdyn.Trajectory, on: djdyn.Trajectory) -> None:
-    """V21: joint 2 is driven to its stop while joint 3 moves."""
+    """Compare joint 2 at its limit while joint 3 moves."""
     right, source = error(off), error(on)
     at = lambda run, s: np.abs(run[round(s / SPAN * 200), 1])
     for name, value, known, tolerance, note in (
-        ("error", np.abs(right[:, 1]).max(), 1.9e-4, 1e-5, "reactions counted once"),
+        (
+            "error",
+            np.abs(right[:, 1]).max(),
+            1.9e-4,
+            1e-5,
+            "joint 2, reactions counted once",
+        ),
         (
             "source_error",
             np.abs(source[:, 1]).max(),
             1.5e-3,
             5e-5,
-            "twice, as print",
+            "joint 2, reactions counted twice as in the source",
         ),
-        ("source_error_8s", at(source, 8.0), 5.7e-4, 1e-5, "decays by e each second"),
-        ("source_error_9s", at(source, 9.0), 2.1e-4, 1e-5, "the integral's pole"),
-        ("source_joint3", np.abs(source[:, 2]).max(), 1.2e-2, 5e-4, "joint 3"),
+        (
+            "source_error_8s",
+            at(source, 8.0),
+            5.7e-4,
+            1e-5,
+            "joint 2 at 8 s, counted twice",
+        ),
+        (
+            "source_error_9s",
+            at(source, 9.0),
+            2.1e-4,
+            1e-5,
+            "joint 2 at 9 s, counted twice",
+        ),
+        (
+            "source_joint3",
+            np.abs(source[:, 2]).max(),
+            1.2e-2,
+            5e-4,
+            "joint 3, counted twice",
+        ),
     ):
         study.metric(
             f"titan4.stop.{name}", value, known, tolerance, unit="rad",
-            note=f"V21, {note}",
+            note=f"joint limit: {note}",
         )  # fmt: skip
     target = np.asarray(off.y.parts["guide"]["target"])[:, 1]
-    study.metric("titan4.stop.target", target[-1], 1.3, 1e-5, unit="rad", note="V21")
+    note = "joint limit: final target of joint 2"
+    study.metric("titan4.stop.target", target[-1], 1.3, 1e-5, unit="rad", note=note)
     time = ("time", "s", off.t)
     study.report.plot(
-        "Joint 2 at its stop (V21)", time, ("angle", "rad"),
+        "Joint 2 at its limit", time, ("angle", "rad"),
         {"joint 2": off.y.q[:, 1], "joint 3": off.y.q[:, 2]},
-        {"joint 2's target": target},
+        {"target of joint 2": target},
     )  # fmt: skip
     study.report.plot(
-        "Joint 2 at its stop (V21): error, reactions counted once and twice",
+        "Joint 2 at its limit: error, with reactions counted once and twice",
         time,
         ("error", "mrad"),
         {

@@ -1,4 +1,4 @@
-"""The Titan 4's gains and bandwidths tuned by gradient, in its loop as built."""
+"""Gradient tuning of gains and bandwidths of the Titan 4."""
 
 from typing import Any
 
@@ -11,41 +11,45 @@ from controllers import RobustnessMargins, Scenarios, SearchOptions, TuningResul
 from djdyn import FreeParameter, Positive, Sigmoid
 
 from ...harness.study import Study
-from ...harness.tuning_report import gain_table, keep, race
-from . import validation as evaluate
+from ...harness.tuning_report import compare_searches, gain_table, save_gains
+from . import validation as validation
 from .conditions import corners, machine
-from .loop import COST, HOW, SAVES, SPAN, instrumented, noisy
+from .loop import COST, SAVES, SIMULATION, SPAN, instrumented, noisy
 from .realtime import PERIOD
 
 
-STEPS, BUDGET = 200, 2000
+MAX_STEPS, BUDGET = 200, 2000
 PATHS = ("control.kp", "control.ki", "path.frequency", "control.kd", "control.k3")
-QUICKEST = 60.0  # rad/s
+MAX_BANDWIDTH = 60.0  # rad/s
 FREE = tuple(
-    FreeParameter(p, Sigmoid(1.0, QUICKEST) if p == "path.frequency" else Positive())
+    FreeParameter(
+        p, Sigmoid(1.0, MAX_BANDWIDTH) if p == "path.frequency" else Positive()
+    )
     for p in PATHS
 )
-MODULUS, STIFFNESS = 0.65, 100.0  # kept in the corners, and how hard
-# To begin with: rad/s and of critical, of each joint; 1/s; how much slower it
-# integrates; rad/s of the reference.
-STIFF, DAMPED, K3, SLOWER, QUICK = 12.0, 0.7, 40.0, 30.0, 25.0
+MODULUS_MARGIN, PENALTY = 0.65, 100.0
+# Start of the tuning
+START_FREQUENCY, START_DAMPING_RATIO = 12.0, 0.7  # rad/s, 1; of each joint
+START_K3 = 40.0  # 1/s
+INTEGRAL_RATIO = 30.0  # START_FREQUENCY over the rate of the integral
+START_BANDWIDTH = 25.0  # rad/s, reference model
 
 
 def begun(source: djdyn.System) -> djdyn.System:
-    """With gains that the loop as built bears in all corners, by rules of thumb.
+    """Return the system with initial gains that are stable in all conditions.
 
-    Behind 1.5 ms of delay and oil that may be four times as stiff as the controller
-    thinks, the source's are too stiff and damp too little. A joint's inertia is taken
-    as the mean of those with the others locked and free.
+    With 1.5 ms of delay and oil up to four times as stiff as the controller assumes,
+    the gains of the source are too high and damp too little. The inertia of a joint is
+    the geometric mean of those with the other joints locked and free.
     """
     B = djdyn.mass_matrix(source.mechanism, jnp.zeros(6))
     inertia = jnp.sqrt(jnp.diagonal(B) / jnp.diagonal(jnp.linalg.inv(B)))
     new = {
-        "control.kp": STIFF**2 * inertia,
-        "control.kd": 2 * DAMPED * STIFF * inertia,
-        "control.ki": STIFF**3 / SLOWER * inertia,
-        "control.k3": jnp.full(6, K3),
-        "path.frequency": jnp.full(6, QUICK),
+        "control.kp": START_FREQUENCY**2 * inertia,
+        "control.kd": 2 * START_DAMPING_RATIO * START_FREQUENCY * inertia,
+        "control.ki": START_FREQUENCY**3 / INTEGRAL_RATIO * inertia,
+        "control.k3": jnp.full(6, START_K3),
+        "path.frequency": jnp.full(6, START_BANDWIDTH),
     }
     return djdyn.with_parameters(source, new)
 
@@ -57,43 +61,46 @@ def tuned(
     free: tuple[FreeParameter, ...] = FREE,
     span: float = SPAN,
     saves: int = SAVES,
-    steps: int = STEPS,
+    steps: int = MAX_STEPS,
     **more: Any,
 ) -> TuningResult:
-    """Tunes an instrumented machine on some conditions, within margins.
+    """Tune an instrumented system on some conditions, with a bound on the margins.
 
-    They are those where all joints move: a shut valve has no gain, so at rest there is
-    no loop.
+    Margins are evaluated while all joints move: a closed valve has no gain, so there is
+    no loop at rest.
     """
     return controllers.tune(
         begun(source), span, free=free, cost=COST, scenarios=train, saves=saves,
-        search=SearchOptions(max_steps=steps, penalty=STIFFNESS),
+        search=SearchOptions(max_steps=steps, penalty=PENALTY),
         robustness=RobustnessMargins(
-            evaluate.ALL_MOVE, evaluate.VALVES, delay=1.5 * PERIOD, modulus=MODULUS
+            validation.ALL_MOVE, validation.VALVES, delay=1.5 * PERIOD,
+            modulus=MODULUS_MARGIN,
         ),
-        **more, **HOW,
+        **more, **SIMULATION,
     )  # fmt: skip
 
 
 def run(study: Study) -> None:
+    """Tune the gains, evaluate them and compare with CMA-ES."""
     study.report.text(
-        "Thirty gains and bandwidths are tuned in the loop as built: samples of 1 ms, "
-        "commands a sample late, noise of 5e-5 rad and 0.1 bar. There the source's "
-        "gains ring, so they are judged in a continuous loop too. The conditions tuned "
-        "on are the eight corners of load, oil and friction; those judged on lie "
-        "between."
+        "Thirty gains and bandwidths are tuned in a loop with sampling at 1 ms, one "
+        "sample of delay, and noise of 5e-5 rad and 0.1 bar. In this loop the gains of "
+        "the source oscillate, so the study also compares them in a continuous loop. "
+        "The training conditions are the eight extreme combinations of load, oil and "
+        "friction; the conditions for evaluation lie between them."
     )
     source = instrumented(study.customise(machine()))
     found = tuned(source, noisy(source, corners(), 0), save=study.out / "tuning")
-    keep(study, found)
+    save_gains(study, found)
     given = {path: djdyn.get_parameters(source, path) for path in PATHS}
     gains = {"source": given, "start": found.before, "tuned": found.gains}
-    evaluate.run(study, gains)
+    validation.run(study, gains)
     figures(study, found)
-    race(study, "titan4", found, budget=BUDGET, methods=("CMA-ES",))
+    compare_searches(study, "titan4", found, budget=BUDGET, methods=("CMA-ES",))
 
 
 def figures(study: Study, found: TuningResult) -> None:
+    """Tabulate the gains and plot the cost."""
     study.report.table(
         f"Gains tuned on eight conditions in {len(found.history)} steps",
         ("gains", "parameter", *(f"joint {i}" for i in range(1, 7))),
@@ -105,9 +112,9 @@ def figures(study: Study, found: TuningResult) -> None:
     )
     gain_table(study, found)
     study.report.plot(
-        "Tuning: the least cost so far",
+        "Tuning: lowest cost so far",
         ("step", "", np.arange(1.0, len(found.history) + 1)),
         ("cost", "rad"),
-        {"conditions tuned on": found.history[:, 0]},
+        {"training conditions": found.history[:, 0]},
         log="y",
     )

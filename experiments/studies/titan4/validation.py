@@ -1,4 +1,4 @@
-"""The Titan 4's tuned loop on conditions not tuned on: costs, limits, margins."""
+"""Evaluation of the tuned Titan 4 on other conditions: costs, limits, margins."""
 
 import jax
 import numpy as np
@@ -10,7 +10,17 @@ from controllers import STABILITY_TOLERANCE, Scenarios, margins
 from ...harness.study import Study
 from . import model as titan
 from .conditions import drawn, machine
-from .loop import COST, HOW, SAVES, SIDES, SPAN, STICKS, instrumented, noisy, silent
+from .loop import (
+    COST,
+    INPUTS,
+    SAVES,
+    SIDES,
+    SIMULATION,
+    SPAN,
+    instrumented,
+    noisy,
+    silent,
+)
 from .realtime import PERIOD
 
 
@@ -21,13 +31,13 @@ Runs = dict[str, djdyn.Trajectory]
 
 
 def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
-    """Gains by name, `source` and `tuned` among them, in both loops."""
+    """Evaluate gains by name, among them `source` and `tuned`, in both loops."""
     built = instrumented(study.customise(machine()))
     others = noisy(built, drawn(SEED, COUNT), SEED)
     runs = {
         name: djdyn.rollout(
             djdyn.with_parameters(built, values), SPAN, others.initial_state,
-            parameters=others.parameters, **HOW,
+            parameters=others.parameters, **SIMULATION,
         )
         for name, values in gains.items()
     }  # fmt: skip
@@ -35,7 +45,7 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
         name: djdyn.rollout(
             djdyn.with_parameters(silent(built), values), SPAN, others.initial_state,
             parameters=others.parameters, saveat=np.linspace(0.0, SPAN, SAVES),
-            solver="rk4", dt=SPAN / (SAVES - 1), inputs=STICKS,
+            solver="rk4", dt=SPAN / (SAVES - 1), inputs=INPUTS,
         )
         for name, values in gains.items()
     }  # fmt: skip
@@ -46,7 +56,7 @@ def run(study: Study, gains: dict[str, dict[str, Array]]) -> None:
 
 
 def terms(run: djdyn.Trajectory) -> dict[str, float]:
-    """Means over conditions."""
+    """Return the mean cost and its terms over conditions."""
     at = lambda part, k: (
         run.sampled[part][k] if run.sampled else run.signal(f"{part}.{k}")
     )
@@ -63,24 +73,24 @@ def terms(run: djdyn.Trajectory) -> dict[str, float]:
 
 
 def costs(study: Study, runs: Runs, smooth: Runs) -> None:
-    """As built, and in a loop without samples, delay and noise."""
+    """Report costs in the sampled loop and in a continuous one."""
     built = {name: terms(run) for name, run in runs.items()}
     ideal = {name: terms(run) for name, run in smooth.items()}
     for where, found, note in (
-        ("tuned", built, "samples of 1 ms, a sample of delay, noise"),
-        ("continuous", ideal, "no samples, delay or noise"),
+        ("tuned", built, "sampling at 1 ms, one sample of delay, noise"),
+        ("continuous", ideal, "no sampling, delay or noise"),
     ):
         for name in ("cost", *COST):
             study.metric(
                 f"titan4.{where}.{name}_ratio",
                 found["tuned"][name] / found["source"][name],
                 at_most=0.5 if name == "cost" else None,
-                note=f"to the source's gains, on conditions not tuned on; {note}",
+                note=f"tuned gains over those of the source, other conditions; {note}",
             )
     study.metric(
         "titan4.tuned.distance_to_continuous",
         built["tuned"]["distance"] / ideal["tuned"]["distance"],
-        note="what samples, delay and noise do to the tuned loop; 1 is nothing",
+        note="effect of sampling, delay and noise on the tuned loop; 1 is none",
     )
     study.metric(
         "titan4.completed_fraction",
@@ -90,36 +100,36 @@ def costs(study: Study, runs: Runs, smooth: Runs) -> None:
         "sampling, delay and noise",
     )
     study.report.table(
-        f"Judged on {COUNT} conditions not tuned on, rad",
+        f"Cost on {COUNT} conditions other than the training ones, rad",
         ("loop", "gains", "cost", *COST),
         [
             (where, name, *values.values())
-            for where, found in (("as built", built), ("continuous", ideal))
+            for where, found in (("sampled", built), ("continuous", ideal))
             for name, values in found.items()
         ],
     )
 
 
 def limits(study: Study, run: djdyn.Trajectory) -> None:
-    """Valves and pressures of the tuned loop as built."""
+    """Report valve areas and pressures of the tuned, sampled loop."""
     opened = np.abs(np.asarray(run.sampled["control"]["u"])).max() / titan.FULL
     oil = run.y.parts["oil"]
     bars = np.stack([oil[f"{x}.bar"] for x in SIDES]) * 1e5 / titan.SUPPLY
-    for name, value, bound, note in (
-        ("largest_opening", opened, {"at_most": 1.0}, "share of a valve's full area"),
-        ("lowest_pressure", bars.min(), {"at_least": 0.0}, "share of the supply's"),
-        ("highest_pressure", bars.max(), {"at_most": 1.0}, "share of the supply's"),
+    for name, value, least, most, note in (
+        ("largest_opening", opened, None, 1.0, "share of a valve's full area"),
+        ("lowest_pressure", bars.min(), 0.0, None, "share of the supply pressure"),
+        ("highest_pressure", bars.max(), None, 1.0, "share of the supply pressure"),
     ):
-        note = f"{note}, tuned loop as built"
-        study.metric(f"titan4.{name}", value, **bound, note=note)
+        note, name = f"{note}, tuned and sampled loop", f"titan4.{name}"
+        study.metric(name, value, at_least=least, at_most=most, note=note)
 
 
 def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
-    """Poles and margins of the loop as it stands where all joints move.
+    """Report poles and margins of the loop, linearised while all joints move.
 
-    A shut valve has no gain, so at rest there is no loop to look at.
+    A closed valve has no gain, so there is no loop at rest.
     """
-    growth, worst = {}, {}
+    abscissa, worst = {}, {}
     for name in ("source", "start", "tuned"):
         run = runs[name]
         at = int(np.argmin(np.abs(np.asarray(run.t) - ALL_MOVE)))
@@ -128,14 +138,14 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
             y = jax.tree.map(lambda x, k=k, at=at: x[k, at], run.y)
             system = others.put(run.system, k)
             found.append(margins(system, y, VALVES, 1.5 * PERIOD, ALL_MOVE))
-        growth[name] = max(m.spectral_abscissa for m in found)
+        abscissa[name] = max(m.spectral_abscissa for m in found)
         of = lambda what, found=found: np.min([getattr(m, what) for m in found], 0)
         worst[name] = [of(what) for what in ("phase", "modulus", "delay")]
     phase, modulus, delay = worst["tuned"]
     stable = {"at_most": STABILITY_TOLERANCE}
-    note = f"tuned loop frozen at {ALL_MOVE} s, worst of conditions and valves"
+    note = f"tuned loop linearised at {ALL_MOVE} s, worst of conditions and valves"
     for name, value, unit, bound, more in (
-        ("spectral_abscissa", max(growth["tuned"], 0.0), "1/s", stable,
+        ("spectral_abscissa", max(abscissa["tuned"], 0.0), "1/s", stable,
          "; zero where all poles have negative real parts"),
         ("delay_margin", 1e3 * delay.min(), "ms", {}, "; further delay it tolerates"),
         ("phase_margin", phase.min(), "deg", {}, ""),
@@ -153,15 +163,15 @@ def frozen(study: Study, runs: Runs, others: Scenarios) -> None:
         ],
     )
     study.report.table(
-        f"Largest real part of a pole at {ALL_MOVE} s, with the delay, 1/s: above "
-        "zero the loop is unstable, and its margins above mean nothing",
-        ("gains", "growth"),
-        list(growth.items()),
+        f"Largest real part of a pole at {ALL_MOVE} s, with the delay, 1/s; above zero "
+        "the loop is unstable and its margins have no meaning",
+        ("gains", "spectral abscissa"),
+        list(abscissa.items()),
     )
 
 
 def figures(study: Study, runs: Runs) -> None:
-    """The first condition."""
+    """Plot joints and valves of the first condition."""
     some = {name: runs[name].lane(0) for name in ("source", "tuned")}
     time = ("time", "s", np.asarray(some["tuned"].t)[::5])
     target = np.asarray(some["tuned"].y.parts["guide"]["target"])[::5]
@@ -170,14 +180,14 @@ def figures(study: Study, runs: Runs) -> None:
     }
     for i in (1, 2, 4):
         study.report.plot(
-            f"Joint {i + 1} as built, on a condition not tuned on",
+            f"Joint {i + 1}, sampled loop, other condition",
             time,
             ("angle", "rad"),
             {name: np.asarray(run.y.q)[::5, i] for name, run in some.items()},
             {"target": target[:, i]},
         )
         study.report.plot(
-            f"Valve {i + 1} as built, on a condition not tuned on",
+            f"Valve {i + 1}, sampled loop, other condition",
             time,
             ("area", "mm^2"),
             {name: x[:, i] for name, x in areas.items()},

@@ -1,4 +1,4 @@
-"""The crane that is tuned: a payload, a hull in water, its hoisting cycle, its cost."""
+"""Model and cost of the crane to be tuned: payload, hull in water, hoisting cycle."""
 
 from typing import Any
 
@@ -21,32 +21,32 @@ from controllers import (
     multisine,
 )
 from djdyn import Box, FreeParameter
-from djdyn.multibody import dynamics
+from djdyn.multibody import mass_matrix
 from djdyn.multibody.spatial import translation
 from djdyn.multibody.time_functions import Moves
 from djdyn.parts import JointSpring
-from djdyn.system.system import Instant
+from djdyn.system.instant import Instant
 
-from ...harness.tuning_report import as_built
-from ..crane import study as crane
+from ...harness.tuning_report import sampled_loop
+from ..crane import model as crane
 
 
-FASTER = 2.0  # than the moves of the crane study
+SPEED_UP = 2.0  # of the moves, over the crane study
 SPAN, SAVES = 25.0, 501  # s
-HULL, DAMPING = 6e5, 5e4  # N m/rad, N m s/rad: what the water adds to the springs
+HULL_STIFFNESS, HULL_DAMPING = 6e5, 5e4  # N m/rad, N m s/rad: added by the water
 FOOT = Reaction("king", (0, 1))
-SHORTER = 1.0  # s, by which a move may begin later, or end earlier
-DAMPED = 0.35  # of critical, at least
-LATEST = 0.6  # rad, at most, that the delay turns a joint's loop where its gain is one
-EXPONENT = 3.0  # of the S-N curve, welded steel
-NOISE, PERIOD = 1.4e-5, 2e-3  # rad, of an encoder of 17 bits; s
-HOW = as_built(PERIOD)
+MAX_SHORTENING = 1.0  # s, by which a move may begin later, or end earlier
+MIN_DAMPING_RATIO = 0.35
+MAX_PHASE_LAG = 0.6  # rad, by the delay, where a joint's loop has a gain of one
+SN_EXPONENT = 3.0  # slope of the S-N curve of welded steel
+NOISE, PERIOD = 1.4e-5, 2e-3  # rad, rms of a 17-bit encoder; s
+SIMULATION = sampled_loop(PERIOD)
 
 
 def build() -> djdyn.System:
-    """The crane with a payload, on a vessel that floats upright, twice as fast.
+    """Return the crane with a payload on a floating vessel, moving twice as fast.
 
-    Cubic springs alone leave a vessel with its weight above the pivot unstable.
+    The cubic springs alone do not stabilise a vessel with its weight above the pivot.
     """
     bare = crane.build()
     m, path = bare.mechanism, crane.moves()
@@ -54,7 +54,7 @@ def build() -> djdyn.System:
     load = djdyn.Body("payload", "outer", djdyn.Fixed(), 200.0, X_PJ=tip)
     parts = {
         **bare.parts,
-        "water": JointSpring("vessel", HULL, DAMPING),
+        "water": JointSpring("vessel", HULL_STIFFNESS, HULL_DAMPING),
         "reference": controllers.Reference(sped_up(path)),
         "noise": multisine(
             "reference.value", "reference.rate", size=3, deviation=NOISE
@@ -72,17 +72,18 @@ def build() -> djdyn.System:
 
 
 def sped_up(path: Moves) -> Moves:
-    return Moves(path.first, path.points, path.start / FASTER, path.end / FASTER)
+    """Return the moves at a higher speed."""
+    return Moves(path.first, path.points, path.start / SPEED_UP, path.end / SPEED_UP)
 
 
 def free() -> list[FreeParameter]:
-    """Gains, and moves within their pauses."""
+    """Return the free parameters: gains, and start and end times of the moves."""
     path = sped_up(crane.moves())
     start, end = np.asarray(path.start), np.asarray(path.end)
     pauses = (end[:-1] + start[1:]) / 2
     limits = {
-        "start": (np.array([0.0, *pauses]), start + SHORTER),
-        "end": (end - SHORTER, np.array([*pauses, SPAN - 1.0])),
+        "start": (np.array([0.0, *pauses]), start + MAX_SHORTENING),
+        "end": (end - MAX_SHORTENING, np.array([*pauses, SPAN - 1.0])),
     }
     at = "reference.path."
     times = [FreeParameter(at + k, Box(*x)) for k, x in limits.items()]
@@ -91,23 +92,25 @@ def free() -> list[FreeParameter]:
     return [*(FreeParameter(k, within(x)) for k, x in gains.items()), *times]
 
 
-def rest(system: djdyn.System) -> djdyn.State:
-    """Parked, on a hull that has come to rest."""
+def parked_state(system: djdyn.System) -> djdyn.State:
+    """Return the equilibrium with the crane parked."""
     quiet = djdyn.with_parameters(system, {"noise.deviation": 0.0})
     return djdyn.equilibrium(quiet, crane.start(quiet))
 
 
 def conditions(system: djdyn.System, count: int, seed: int) -> Scenarios:
-    """Payloads of 50 to 300 kg, and hulls from soft to stiff, each at rest."""
+    """Return random payloads of 50 to 300 kg and hull stiffnesses, each at rest."""
     laws = {
         "payload.mass": scipy.stats.uniform(50, 250),
-        "water.stiffness": scipy.stats.uniform(0.75 * HULL, 0.5 * HULL),
+        "water.stiffness": scipy.stats.uniform(
+            0.75 * HULL_STIFFNESS, 0.5 * HULL_STIFFNESS
+        ),
     }
-    return controllers.sample(system, count, laws, start=rest, seed=seed)
+    return controllers.sample(system, count, laws, start=parked_state, seed=seed)
 
 
 def standing(system: djdyn.System, point: Array) -> tuple[djdyn.System, djdyn.State]:
-    """All at rest at one point of the cycle."""
+    """Return the system and its equilibrium at one point of the cycle."""
     path = djdyn.get_parameters(system, "reference.path.points")
     at = {"first": point, "points": jnp.broadcast_to(point, path.shape)}
     still = djdyn.with_parameters(
@@ -119,38 +122,41 @@ def standing(system: djdyn.System, point: Array) -> tuple[djdyn.System, djdyn.St
 
 
 def speed_error(now: Instant) -> Any:
-    """Of each joint of the crane, rad/s."""
+    """Return the speed error of each joint of the crane, rad/s."""
     return now.signals["reference.rate"] - now.y.v[3:]
 
 
 def damping(now: Instant) -> Any:
-    """Of each joint where it is, the others held: a share of what is critical."""
-    inertia = jnp.diagonal(dynamics.projected_inertia(now.world))[3:]
+    """Return the damping ratio of each joint, the others being held."""
+    inertia = jnp.diagonal(mass_matrix.projected_inertia(now.world))[3:]
     kp, kd = (djdyn.get_parameters(now.system, f"pd.{k}") for k in ("kp", "kd"))
     return kd / (2 * jnp.sqrt(kp * inertia))
 
 
 def lag(now: Instant) -> Any:
-    """What the delay costs each joint, rad, where its damping has a gain of one.
+    """Return the phase lag of each joint's loop by the delay, rad, at a gain of one.
 
-    The others are free: at high frequencies a joint moves no more than it must.
+    The other joints are free, as they are at high frequencies.
     """
     each = jnp.eye(len(now.y.v))
-    freed = jax.vmap(lambda force: dynamics.solve_mass_matrix(now.world, force))(each)
+    freed = jax.vmap(lambda force: mass_matrix.solve_mass_matrix(now.world, force))(
+        each
+    )
     kd = djdyn.get_parameters(now.system, "pd.kd")
     return 1.5 * PERIOD * kd * jnp.diagonal(freed)[3:]
 
 
 def cost(peak: float, fatigue: float) -> dict[str, Any]:
+    """Return the cost terms, with the scales of peak and fatigue moments (N m)."""
     return {
         "peak": Peak(FOOT, peak),
-        "fatigue": DamageEquivalentLoad(FOOT, fatigue, EXPONENT),
+        "fatigue": DamageEquivalentLoad(FOOT, fatigue, SN_EXPONENT),
         "tracking": MeanSquare("pd.error", 0.08),
         "speed": MeanSquare(speed_error, 0.08),
     }
 
 
 LIMITS = {
-    "damping": Limit(damping, low=DAMPED),
-    "lag": Limit(lag, high=LATEST),
+    "damping": Limit(damping, low=MIN_DAMPING_RATIO),
+    "lag": Limit(lag, high=MAX_PHASE_LAG),
 }

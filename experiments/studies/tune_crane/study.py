@@ -106,7 +106,9 @@ def run(study: Study) -> None:
 def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:
     """Return the mean peak and damage-equivalent moment before tuning, N m."""
     terms = cost(1.0, 1.0)
-    seen = controllers.evaluate(system, SPAN, terms, some, saves=SAVES, **SIMULATION).terms
+    seen = controllers.evaluate(
+        system, SPAN, terms, some, saves=SAVES, **SIMULATION
+    ).terms
     return float(np.mean(seen["peak"])), float(np.mean(seen["fatigue"]))
 
 

@@ -1,4 +1,4 @@
-"""The winch of the study: a payload on a line from a deck, and what commands it."""
+"""Model of the winch: a payload on a line from a deck, with drive and controller."""
 
 from typing import Any
 
@@ -8,23 +8,23 @@ import numpy as np
 from jaxtyping import Array
 
 import djdyn
-from controllers import Reference, Winch, WinchPID, multisine
+from controllers import Reference, WinchPID, multisine
 from djdyn.cable import Cable, CableProperties, PinnedEnd
 from djdyn.multibody.time_functions import Harmonic, HarmonicSum, Heave
-from djdyn.parts import ExternalWrench
+from djdyn.parts import ExternalWrench, Winch
 
 
 GRAVITY = 9.81
 LENGTH, EA, DENSITY = 30.0, 8e5, 7700 * np.pi / 4 * 0.005**2  # m, N, kg/m
 PAYLOAD = 200.0  # kg
-SET_POINT = 2006.1  # N, in the print
+SET_POINT = 2006.1  # N (Roy, Steinke and Nicoll 2014)
 SWING = 2 * np.pi / 5  # rad/s
-SAMPLE: dict[str, Any] = {
+REPORT_GAINS: dict[str, Any] = {  # (m/s)/N, ... (Roy, Steinke and Nicoll 2014)
     "kp": 0.1,
     "ki": 1e-4,
     "kd": 0.01,
-}  # the print's winch, (m/s)/N, ...
-COMPONENTS = 30  # of a sea
+}
+WAVE_COMPONENTS = 30
 
 
 def build(
@@ -38,17 +38,18 @@ def build(
     noise: float | None = None,
     winch: dict[str, Any] | None = None,
 ) -> djdyn.System:
-    """A payload under a deck, on a line that a winch on the deck pays out.
+    """Return a payload on a line that a winch on a deck pays out.
 
     **Arguments:**
 
-    - `mode`: what `order`, a function of time, is: a `"tension"` (N) or a `"velocity"`.
+    - `mode`: kind of set point that `order`, a function of time, is: `"tension"` (N) or
+        `"velocity"` (m/s).
     - `push`: mean and amplitude of an upward force on the payload, N.
-    - `damping`: of the line, N s.
-    - `noise`: rms of the measured tension's, N.
-    - `winch`: numbers of the drive that differ from its defaults.
+    - `damping`: axial damping of the line, N s.
+    - `noise`: rms noise of the measured tension, N.
+    - `winch`: parameters of the drive that differ from their defaults.
     """
-    none = np.zeros(COMPONENTS)
+    none = np.zeros(WAVE_COMPONENTS)
     deck = Heave(HarmonicSum(none, none, none))
     bodies = (
         djdyn.Body("deck", "world", djdyn.Prescribed(deck), 1.0),
@@ -68,20 +69,20 @@ def build(
         if noise is not None:
             parts["noise"] = multisine(measured, deviation=noise)
             measured = "noise.value"
-        parts["pid"] = WinchPID(measured, "order.value", **SAMPLE)
+        parts["pid"] = WinchPID(measured, "order.value", **REPORT_GAINS)
     command = "pid.u" if mode == "tension" else "order.value"
     parts["winch"] = Winch(command, **(winch or {}))
     return djdyn.System(djdyn.Mechanism(bodies), parts)
 
 
-def rest(system: djdyn.System) -> djdyn.State:
-    """At rest under the deck, the winch braked."""
+def static_state(system: djdyn.System) -> djdyn.State:
+    """Return the equilibrium under the deck, with the winch braked."""
     start = system.initial_state(q={"load": -LENGTH * (1 + SET_POINT / EA)})
     return djdyn.equilibrium(system, start)
 
 
 def moved(y: djdyn.State, height: Array, speed: Array) -> djdyn.State:
-    """The state of rest carried along by the deck."""
+    """Return the state displaced and moving with the deck."""
     up = jnp.array([[0.0, 0.0, 1.0]])
     line = y.parts["line"]
     line = {**line, "r": line["r"] + height * up, "v": line["v"] + speed * up}
@@ -89,5 +90,5 @@ def moved(y: djdyn.State, height: Array, speed: Array) -> djdyn.State:
 
 
 def heave(sea: HarmonicSum) -> tuple[Array, Array]:
-    """Height and speed of a deck on this sea at the start."""
+    """Return height and speed of a deck on this sea at the start."""
     return jax.jvp(sea, (jnp.zeros(()),), (jnp.ones(()),))

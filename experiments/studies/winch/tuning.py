@@ -125,8 +125,8 @@ def report_poles(study: Study, still: djdyn.System, ready: djdyn.State) -> None:
         max(poles[-2], 0.0),
         at_most=1e-6,
         unit="1/s",
-        note="largest real part of all other poles, or zero where all are negative; the "
-        "swinging line is undamped",
+        note="largest real part of all other poles, or zero where all are negative; "
+        "the swinging line is undamped",
     )
 
 

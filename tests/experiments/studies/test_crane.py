@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn.multibody import dynamics
+from djdyn.multibody import dynamics, reactions
 from experiments.__main__ import main
 from experiments.harness import tables
-from experiments.studies.crane import study as crane
+from experiments.studies.crane import model as crane
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,8 @@ def loads():
     @jax.jit
     def evaluate(q, u, u_dot):
         world = djdyn.forward_kinematics(crane.mechanism(), q, u)
-        rho = dynamics.constraint_force(world, u_dot, "king", jnp.eye(6))
-        return rho, dynamics.reactions(world, u_dot)[2], dynamics.inverse(world, u_dot)
+        rho = reactions.constraint_force(world, u_dot, "king", jnp.eye(6))
+        return rho, reactions.reactions(world, u_dot)[2], dynamics.inverse(world, u_dot)
 
     return evaluate
 
@@ -73,7 +73,11 @@ def test_joint_wrenches_and_mass_matrix():
         both = [
             dynamics.forward(world, tau, None, m) for m in ("projection", "recursion")
         ]
-        return dynamics.reactions(world, both[0]), both, djdyn.mass_matrix(mechanism, q)
+        return (
+            reactions.reactions(world, both[0]),
+            both,
+            djdyn.mass_matrix(mechanism, q),
+        )
 
     wrenches = tables.read("crane/joint_wrenches.csv")
     matrices = tables.read("crane/mass_matrix.csv")
@@ -108,10 +112,10 @@ def test_auxiliary_speeds_equal_newton_euler():
         tau = jax.random.uniform(c, (6,), minval=-2e4, maxval=2e4)
         world = djdyn.forward_kinematics(crane.mechanism(), q, u)
         u_dot = dynamics.forward(world, tau)
-        recursive = dynamics.reactions(world, u_dot)
+        recursive = reactions.reactions(world, u_dot)
         out = []
         for row, joint in enumerate(crane.JOINTS, start=2):
-            rho = dynamics.constraint_force(world, u_dot, joint, jnp.eye(6))
+            rho = reactions.constraint_force(world, u_dot, joint, jnp.eye(6))
             scale = jnp.max(jnp.abs(rho))
             out.append(jnp.max(jnp.abs(rho - recursive[row])) / scale)
             out.append(jnp.abs(rho[2] - tau[row + 1]) / scale)
@@ -144,7 +148,7 @@ def test_free_motion_keeps_momentum_and_energy():
 
 
 def _momentum_and_energy(now):
-    return dynamics.momentum(now.world)[:3], now.energy()
+    return reactions.momentum(now.world)[:3], now.energy()
 
 
 @pytest.mark.validation
@@ -164,7 +168,7 @@ def test_derivatives_of_accelerations_and_loads():
         tau = jnp.concatenate([-crane.STIFFNESS * q[:3] ** 3, torque])
         u_dot = dynamics.forward(world, tau)
         bearing = jnp.asarray(crane.BEARING)
-        rho = dynamics.constraint_force(world, u_dot, "king", bearing)
+        rho = reactions.constraint_force(world, u_dot, "king", bearing)
         return jnp.concatenate([u_dot, rho])
 
     at = (jnp.array(crane.MASSES), jnp.array(q), jnp.array(u), jnp.array(torque))

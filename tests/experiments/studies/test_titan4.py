@@ -70,10 +70,14 @@ def test_the_tuning_begins_softer_than_the_source_and_damped():
     B = djdyn.mass_matrix(source.mechanism, jnp.zeros(6))
     locked, free = jnp.diagonal(B), 1 / jnp.diagonal(jnp.linalg.inv(B))
     low, high = jnp.sqrt(kp / locked), jnp.sqrt(kp / free)
-    assert jnp.allclose(low * high, titan4_tune.STIFF**2)
+    assert jnp.allclose(low * high, titan4_tune.START_FREQUENCY**2)
     assert jnp.all(kp < djdyn.get_parameters(source, "control.kp"))
-    assert jnp.all(kd / 2 / jnp.sqrt(kp * locked) < titan4_tune.DAMPED + 1e-9)
-    assert jnp.all(kd / 2 / jnp.sqrt(kp * free) > titan4_tune.DAMPED - 1e-9)
+    assert jnp.all(
+        kd / 2 / jnp.sqrt(kp * locked) < titan4_tune.START_DAMPING_RATIO + 1e-9
+    )
+    assert jnp.all(
+        kd / 2 / jnp.sqrt(kp * free) > titan4_tune.START_DAMPING_RATIO - 1e-9
+    )
 
 
 def test_sensors_add_their_noise_and_nothing_else():

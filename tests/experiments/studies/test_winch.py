@@ -8,8 +8,8 @@ import djdyn
 from experiments.harness.study import Study
 from experiments.studies.winch import (
     loop as winch_loop,
-    model as winch_gear,
-    sea_states as winch_seas,
+    model as winch_model,
+    sea_states,
     study as winch,
     tuning as winch_tune,
 )
@@ -23,7 +23,7 @@ def test_by_hand_the_payload_bounces_as_published():
 
 
 def test_seas_differ_and_have_the_energy_of_their_heights():
-    seas = winch_seas.seas(0, 4)
+    seas = sea_states.seas(0, 4)
     assert seas.amplitude.shape == seas.phase.shape == (4, 30)
     assert len(np.unique(np.asarray(seas.phase))) == 120
     heights = 4 * np.sqrt(np.sum(np.asarray(seas.amplitude) ** 2, 1) / 2)
@@ -32,44 +32,44 @@ def test_seas_differ_and_have_the_energy_of_their_heights():
 
 
 def test_what_is_tuned_goes_by_path():
-    system = winch_seas.rig()
-    known = [float(djdyn.get_parameters(system, f.path)) for f in winch_seas.FREE]
-    assert np.allclose(known, [*winch_seas.START.values()])
+    system = sea_states.rig()
+    known = [float(djdyn.get_parameters(system, f.path)) for f in sea_states.FREE]
+    assert np.allclose(known, [*sea_states.START.values()])
     with pytest.raises(ValueError, match="no parameter"):
         djdyn.get_parameters(winch.build("velocity", order=1.0), "pid.kp")
 
 
 def test_each_sea_has_a_slam_and_noise_of_its_own():
-    system = winch_seas.rig()
-    ready = system.initial_state(q={"load": -winch_loop.LENGTH})
+    system = sea_states.rig()
+    ready = system.initial_state(q={"load": -winch_model.LENGTH})
     some, others = (
-        winch_seas.conditions(system, ready, k, 4).parameters for k in (0, 1000)
+        sea_states.conditions(system, ready, k, 4).parameters for k in (0, 1000)
     )
     for path in ("noise.phase", "push.wrench.points"):
         drawn = np.concatenate([some[path], others[path]])
         assert len(np.unique(drawn[drawn != 0])) == np.sum(drawn != 0)
     pushes = np.asarray(some["push.wrench.points"])
-    assert np.all(np.abs(pushes) <= winch_seas.HARDEST)
+    assert np.all(np.abs(pushes) <= sea_states.MAX_SLAM)
     assert np.all(pushes[:, 1] == 0)
 
 
 def test_the_loop_to_begin_with_has_margins_with_its_delay():
-    system = winch_seas.rig()
-    ready = winch_gear.rest(system)
+    system = sea_states.rig()
+    ready = winch_model.static_state(system)
     still = winch_tune.calm(system, ready)
-    found = controllers.margins(still, ready, "pid.u", 1.5 * winch_seas.PERIOD)
+    found = controllers.margins(still, ready, "pid.u", 1.5 * sea_states.PERIOD)
     assert found.modulus.min() > 0.5
     assert found.phase.min() > 45
 
 
 def test_by_hand_a_winch_that_holds_tension_lets_its_line_run():
     """Without lag a quadratic; never above that of a tension held fully."""
-    mass, weight = winch.PAYLOAD + winch_loop.LINE, winch.DENSITY * winch.GRAVITY
+    mass, weight = winch.PAYLOAD + winch_loop.LINE_MASS, winch.DENSITY * winch.GRAVITY
     for kp in (1e-3, 0.01, 0.1):
         quick = (np.sqrt(1 + 4 * kp**2 * mass * weight) - 1) / (2 * kp * mass)
-        assert np.isclose(winch_loop.runaway(kp, 0.0, 0.0), quick, rtol=2e-3)
-        assert winch_loop.runaway(kp, 1e-3, 1e-3) < np.sqrt(weight / mass)
-    assert winch_loop.runaway(100.0, 0.0, 0.0) > 0.99 * np.sqrt(weight / mass)
+        assert np.isclose(winch_loop.unstable_root(kp, 0.0, 0.0), quick, rtol=2e-3)
+        assert winch_loop.unstable_root(kp, 1e-3, 1e-3) < np.sqrt(weight / mass)
+    assert winch_loop.unstable_root(100.0, 0.0, 0.0) > 0.99 * np.sqrt(weight / mass)
 
 
 @pytest.mark.slow
