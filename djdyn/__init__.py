@@ -1,5 +1,29 @@
-"""Differentiable dynamics for control and estimation."""
+"""Differentiable dynamics for control and estimation.
 
+Build a machine
+    `Mechanism`, `Body`, `Frame`, joints (`Revolute`, `Prismatic`, ..., `PointContact`),
+    `translation`, `pose_rpy`; or read one: `from_mjcf`, `from_urdf`, `from_dh`,
+    `from_moordyn`. `System` joins it with parts from `djdyn.parts`, `djdyn.cable`,
+    `djdyn.contact`, `djdyn.hydraulics`, `djdyn.marine`.
+Ask it something
+    `forward_dynamics`, `inverse_dynamics`, `mass_matrix`, `bias_force`,
+    `forward_kinematics`, `frame_pose`, `frame_jacobian`, `equilibrium`.
+Let it run
+    `simulate`, `rollout`, `SimulationOptions`, `Trajectory`, `energy_balance`,
+    `CoSimulation`, `export_c`.
+Differentiate it
+    `parameters`, `get_parameters`, `with_parameters`, `FreeParameter` and its
+    transforms, `gradient`, `check_gradient`.
+Extend it
+    `AbstractPart` and its kin, `Response`, `Load`, `JointLoad`, `BodyLoads`, `Inertia`,
+    `AbstractConstraint`, `AbstractJoint`, `Signals`, `Instant`, `si`, `optional`,
+    `Scalar`, `Vec3`, ...
+
+Importing this package sets the environment variable `PJRT_NPROC` if it is not set, and
+has no other effect: see below.
+"""
+
+import importlib.metadata
 import os
 
 
@@ -9,12 +33,15 @@ os.environ.setdefault("PJRT_NPROC", str(max(32, os.cpu_count() or 1)))
 
 from .export.c_source import export_c as export_c
 from .io import (
+    DHLink as DHLink,
     dh_initial_q as dh_initial_q,
     from_dh as from_dh,
     from_mjcf as from_mjcf,
+    from_moordyn as from_moordyn,
     from_urdf as from_urdf,
     read_moordyn as read_moordyn,
 )
+from .multibody.constraints import AbstractConstraint as AbstractConstraint
 from .multibody.dynamics import (
     bias_force as bias_force,
     forward_dynamics as forward_dynamics,
@@ -22,6 +49,8 @@ from .multibody.dynamics import (
     mass_matrix as mass_matrix,
 )
 from .multibody.joints import (
+    AbstractJoint as AbstractJoint,
+    AbstractVectorJoint as AbstractVectorJoint,
     Cylindrical as Cylindrical,
     Fixed as Fixed,
     Free as Free,
@@ -52,11 +81,21 @@ from .multibody.spatial import (
     translation as translation,
 )
 from .parts.base import (
+    AbstractDrive as AbstractDrive,
+    AbstractIdealPart as AbstractIdealPart,
     AbstractPart as AbstractPart,
+    AbstractPassivePart as AbstractPassivePart,
+    AbstractPlacedPart as AbstractPlacedPart,
     AbstractSignalPart as AbstractSignalPart,
     Response as Response,
+    Signals as Signals,
 )
-from .parts.loads import BodyLoads as BodyLoads, JointLoad as JointLoad, Load as Load
+from .parts.loads import (
+    BodyLoads as BodyLoads,
+    Inertia as Inertia,
+    JointLoad as JointLoad,
+    Load as Load,
+)
 from .simulation.cosimulation import (
     CoSimulation as CoSimulation,
     CoSimulationState as CoSimulationState,
@@ -67,6 +106,7 @@ from .simulation.gradient_check import (
 )
 from .simulation.options import SimulationOptions as SimulationOptions
 from .simulation.rollout import rollout as rollout
+from .simulation.series import load_dataset as load_dataset
 from .simulation.simulate import (
     SimulationError as SimulationError,
     simulate as simulate,
@@ -74,21 +114,23 @@ from .simulation.simulate import (
 from .simulation.trajectory import (
     Trajectory as Trajectory,
     energy_balance as energy_balance,
-    load_dataset as load_dataset,
 )
 from .system.equilibrium import (
     EquilibriumError as EquilibriumError,
     equilibrium as equilibrium,
 )
-from .system.instant import Instant as Instant, State as State
+from .system.instant import Instant as Instant
 from .system.parameters import (
     FreeParameter as FreeParameter,
     get_parameters as get_parameters,
     parameters as parameters,
     with_parameters as with_parameters,
 )
+from .system.signals import SignalError as SignalError
+from .system.state import State as State
 from .system.system import System as System
 from .system.transforms import (
+    AbstractTransform as AbstractTransform,
     Box as Box,
     Direction as Direction,
     PhysicalInertia as PhysicalInertia,
@@ -96,3 +138,16 @@ from .system.transforms import (
     PositiveDefinite as PositiveDefinite,
     Sigmoid as Sigmoid,
 )
+from .typing import (
+    Mat3 as Mat3,
+    Mat6 as Mat6,
+    Quat as Quat,
+    Scalar as Scalar,
+    Vec3 as Vec3,
+    Vec6 as Vec6,
+    optional as optional,
+    si as si,
+)
+
+
+__version__ = importlib.metadata.version("djdyn")

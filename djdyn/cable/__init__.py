@@ -1,4 +1,9 @@
-"""Lines: cables, ropes, chains and tethers, with winches at their ends."""
+"""Lines: cables, ropes, chains and tethers, with winches at their ends.
+
+Read in this order: `properties` (stiffness, damping, drag), `spline` (positions between
+nodes), `ends`, `attached`, `cable` (the part), `snapshot` (a line at one instant),
+`chain` and `implicit_chain` (for implicit steps), `sheave`.
+"""
 
 from .attached import PointForce as PointForce, PointMass as PointMass
 from .cable import Cable as Cable

@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import norm
 from ..marine.water import Fluid
 from ..multibody.kinematics import World
 from ..parts.base import InstantView, Response, Signals
 from ..parts.loads import Inertia, Load
+from ..smooth import norm
 from ..typing import Scalar, Vec3, known, optional, si
 from .attached import PointForce, PointMass
 from .chain import spring_chain
@@ -245,7 +245,7 @@ class Cable(AbstractLinePart):
     def power_in(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
-        """Of winches, driven ends, forces from outside and the current."""
+        """Power of winches, driven ends, forces from outside and the current."""
         line = self.snapshot(t, state, world, self.rates(signals))
         power = line.winch_power() if self.pays else jnp.zeros(())
         power += jnp.sum(line.pushes * line.motion.points)
@@ -281,7 +281,7 @@ class Cable(AbstractLinePart):
         return line.at(jnp.asarray(s, float), self._end_accelerations(now))
 
     def _end_accelerations(self, now: InstantView) -> list[Vec3]:
-        """With the accelerations of the bodies."""
+        """Accelerations of both ends, with those of the bodies they are on."""
         moved = eqx.tree_at(lambda w: w.A_bias_WB, now.world, now.A_WB)
         places = [end.place(now.world.t, moved) for end in self.ends]
         return [jnp.zeros(3) if p is None else p.a for p in places]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from .._smooth import norm
 from ..multibody.kinematics import World
+from ..smooth import norm
 from ..typing import Scalar, Vec3
 from .ends import AbstractEnd
 from .implicit_chain import Chain

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._smooth import norm
 from ..multibody.kinematics import World
 from ..multibody.spatial import cross
+from ..smooth import norm
 from ..typing import Scalar, Vec3, check_values, known, si
 
 

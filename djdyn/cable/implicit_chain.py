@@ -90,7 +90,7 @@ class ChainSolver:
 
         **Arguments:**
 
-        - `q`, `v`, `own`: right-hand side for coordinates, speeds and states of the line.
+        - `q`, `v`, `own`: right-hand sides for coordinates, speeds and the line.
         - `clock`: right-hand side for time, which is one more state.
         """
         chain, h = self.chain, self.h

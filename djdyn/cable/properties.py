@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._smooth import norm, ramp, ramp_area
 from ..multibody.spatial import cross
+from ..smooth import norm, ramp, ramp_area
 from ..typing import Scalar, Vec3, check_values, optional, si
 from .spline import WEIGHTS, Mesh, Nodes
 
@@ -88,7 +88,7 @@ class CableProperties(eqx.Module):
         clamps: tuple[tuple[Vec3, Vec3] | None, tuple[Vec3, Vec3] | None],
         points: list[Scalar],
     ) -> Measures:
-        """Of the nodes, and of a tangent and a side for each clamped end."""
+        """Strains at the nodes, with a tangent and a side for each clamped end."""
         tangents = (
             None if clamps[0] is None else clamps[0][0],
             None if clamps[1] is None else clamps[1][0],

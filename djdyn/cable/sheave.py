@@ -5,10 +5,10 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._smooth import norm, sign
 from ..multibody.kinematics import World
 from ..multibody.spatial import cross
 from ..parts.base import AbstractPart, Response, Signals
+from ..smooth import norm, sign
 from ..typing import Scalar, si
 
 

@@ -118,31 +118,10 @@ class CableSnapshot(eqx.Module):
         arrives = (mu * rates[0] * v[:1], 0 * v[1:-1], mu * rates[1] * v[-1:])
         load = force - inner - spent + held[:, None] * jnp.concatenate(arrives)
         return CableSnapshot(
-            cable,
-            world,
-            places,
-            length,
-            offset,
-            rates,
-            feed,
-            r,
-            v,
-            w,
-            r_dot,
-            measures,
-            rate,
-            motion,
-            mass,
-            mass_rate,
-            load,
-            -jnp.stack([turn0, turn1]),
-            friction,
-            drag,
-            current,
-            pushes,
-            2 * loss,
-            rope.tensions(measures, rate, damping),
-        )
+            cable, world, places, length, offset, rates, feed, r, v, w, r_dot, measures,
+            rate, motion, mass, mass_rate, load, -jnp.stack([turn0, turn1]), friction, drag,
+            current, pushes, 2 * loss, rope.tensions(measures, rate, damping),
+        )  # fmt: skip
 
     def held(self) -> Iterator[tuple[int, Place]]:
         """Nodes at the ends that something holds, 0 and -1, and what does."""
@@ -151,7 +130,7 @@ class CableSnapshot(eqx.Module):
                 yield node, place
 
     def accelerations(self) -> Nodes:
-        """Of the nodes; those of held ones mean nothing."""
+        """Accelerations of the nodes; those of held ones mean nothing."""
         if self.cable.fluid is None:
             return self.load / self.mass[:, 0, :1]
         return _solve3(self.mass, self.load)
@@ -165,7 +144,7 @@ class CableSnapshot(eqx.Module):
         return elastic + _heights(cable, self.world, r, length, offset)
 
     def winch_power(self) -> Scalar:
-        """Of the winches at both ends, with the energy of the line that enters."""
+        """Power of the winches at both ends, with the energy of line that enters."""
         still = jnp.zeros(3, self.r.dtype)
         state = {"twist": self.measures.twist}
         measure = _measure(self.cable, state, self.places, self.length, self.offset)
@@ -191,7 +170,7 @@ class CableSnapshot(eqx.Module):
         return power
 
     def at(self, s: Scalar, ends: list[Vec3]) -> dict[str, Array]:
-        """By name, at arclength `s`, with accelerations of held ends."""
+        """Quantities by name at arclength `s`, given the accelerations of held ends."""
         mesh, plain = self.cable.spline, Mesh(self.cable.mesh)
         length, x = self.length, s / self.length
         bent = lambda y: y.curvature * length**2
@@ -267,7 +246,7 @@ def _heights(
 
 
 def _solve3(M: Float[Array, "n 3 3"], b: Nodes) -> Nodes:
-    """By Cramer's rule."""
+    """Solve 3x3 systems by Cramer's rule."""
     rows = [cross(M[:, i], M[:, j]) for i, j in ((1, 2), (2, 0), (0, 1))]
     det = jnp.sum(M[:, 0] * rows[0], -1)[:, None]
     return jnp.stack([jnp.sum(row * b, -1) for row in rows], -1) / det

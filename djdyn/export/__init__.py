@@ -1,0 +1,1 @@
+"""Models for other programs: `c_source` writes C99 for real-time targets."""

@@ -14,7 +14,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from ..kernels.c.source import CFunction, c_array, c_function, c_number, c_type
+from ..kernels import CFunction, c_array, c_function, c_number, c_type
 from ..multibody import joints
 from ..simulation.checks import check_inputs, check_state
 from ..simulation.solvers.fixed_step import METHODS, Clock, one_step
@@ -149,15 +149,7 @@ def export_c(
     """
     path = Path(path)
     y0 = system.initial_state() if initial_state is None else initial_state
-    if path.suffix != ".c":
-        raise ValueError(f"a C file's name ends in .c, not {path.name!r}")
-    if solver not in METHODS:
-        raise ValueError(f"fixed steps are {', '.join(METHODS)}, not {solver!r}")
-    if precision not in (None, "float32", "float64"):
-        raise ValueError(f"precision is float32 or float64, not {precision!r}")
-    for what, value in (("step dt", dt), ("control period", control_period)):
-        if value is not None and not (value > 0 and math.isfinite(value)):
-            raise ValueError(f"the {what} must be positive, got {value}")
+    _check_arguments(path, solver, precision, dt, control_period)
     check_state(system, y0)
     check_inputs(system, inputs)
     flat, unravel = ravel_pytree((y0, jnp.zeros(0)))
@@ -220,6 +212,24 @@ def export_c(
     path.with_suffix(".h").write_text(header)
 
 
+def _check_arguments(
+    path: Path,
+    solver: str,
+    precision: str | None,
+    dt: Number,
+    control_period: Number | None,
+) -> None:
+    if path.suffix != ".c":
+        raise ValueError(f"a C file's name ends in .c, not {path.name!r}")
+    if solver not in METHODS:
+        raise ValueError(f"fixed steps are {', '.join(METHODS)}, not {solver!r}")
+    if precision not in (None, "float32", "float64"):
+        raise ValueError(f"precision is float32 or float64, not {precision!r}")
+    for what, value in (("step dt", dt), ("control period", control_period)):
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            raise ValueError(f"the {what} must be positive, got {value}")
+
+
 def prefix(path: Path) -> str:
     """A C identifier from the name of a file."""
     name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
@@ -258,7 +268,7 @@ def _entries(name: str, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def _states(system: System, y: State) -> Labels:
-    """As signals are called: `joint.q`, `joint.v`, `part.state`."""
+    """Names of states, as signals are called: `joint.q`, `joint.v`, `part.state`."""
     found, m = [], system.mechanism
     for k, letter in enumerate("qv"):
         for joint, body in zip(m.joint_names, m.bodies, strict=True):

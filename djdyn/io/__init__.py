@@ -1,4 +1,9 @@
-"""Mechanisms from files and tables."""
+"""Machines from files: tables of Denavit-Hartenberg parameters, MJCF, URDF, MoorDyn.
+
+Read in this order: `dh`, `mjcf` (with `unsupported`), `moordyn` and `moordyn_system`,
+`scenario_kinds`, `scenario_table`, `scenario` (a whole machine and its run as TOML).
+Files are data: nothing in them is executed.
+"""
 
 from .dh import DHLink as DHLink, dh_initial_q as dh_initial_q, from_dh as from_dh
 from .mjcf import (

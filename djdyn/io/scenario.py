@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,138 +16,23 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .. import cable, contact, hydraulics, parts
-from ..marine import water as fluid, waves as sea
-from ..multibody import joints, time_functions as timefunctions
 from ..multibody.mechanism import Body, Frame, Mechanism
-from ..multibody.spatial import Pose, pose_rpy, quat_to_rotation
-from ..simulation.simulate import simulate
+from ..simulation.options import OptionKeywords
 from ..simulation.solvers.registry import SOLVERS
 from ..system.state import State
 from ..system.system import System
-from ..typing import converter_of
 from .dh import from_dh
 from .mjcf import from_mjcf, from_urdf
+from .scenario_kinds import FUNCTIONS, JOINTS, PARTS
+from .scenario_table import ScenarioError, TablePlace
 
 
-JOINTS: dict[str, type] = {
-    "fixed": joints.Fixed,
-    "prescribed": joints.Prescribed,
-    "revolute": joints.Revolute,
-    "prismatic": joints.Prismatic,
-    "cylindrical": joints.Cylindrical,
-    "universal": joints.Universal,
-    "roll_pitch_yaw": joints.RollPitchYaw,
-    "spherical": joints.Spherical,
-    "planar": joints.Planar,
-    "free": joints.Free,
-}
-PARTS: tuple[type, ...] = (
-    parts.SpringDamper,
-    parts.JointSpring,
-    parts.JointFriction,
-    parts.JointStop,
-    parts.JointActuator,
-    parts.JointForce,
-    parts.ExternalWrench,
-    parts.FrameActuator,
-    parts.FrameSensor,
-    parts.Winch,
-    fluid.Buoyancy,
-    fluid.Drag,
-    cable.Cable,
-    cable.Sheave,
-    hydraulics.Circuit,
-    contact.Contact,
-    contact.VolumeContact,
-    contact.ContactGroup,
-)
-FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
-    f.__name__: f
-    for f in (
-        timefunctions.Constant,
-        timefunctions.Harmonic,
-        timefunctions.HarmonicSum,
-        sea.jonswap,
-        timefunctions.Interpolated,
-        timefunctions.Moves,
-        timefunctions.DeckMotion,
-        timefunctions.SteadyMotion,
-        timefunctions.Heave,
-        timefunctions.GuidedMotion,
-        fluid.Fluid,
-        cable.CableProperties,
-        cable.FreeEnd,
-        cable.FixedEnd,
-        cable.DrivenEnd,
-        cable.PinnedEnd,
-        cable.ClampedEnd,
-        cable.PointMass,
-        cable.PointForce,
-        cable.graded,
-    )
-}
-INNER = FUNCTIONS | {  # what stands inside of a part
-    kind.__name__: kind
-    for kind in (
-        hydraulics.Oil,
-        hydraulics.Supply,
-        hydraulics.Tank,
-        hydraulics.Volume,
-        hydraulics.Accumulator,
-        hydraulics.Orifice,
-        hydraulics.MeteringEdge,
-        hydraulics.Leakage,
-        hydraulics.CheckValve,
-        hydraulics.ReliefValve,
-        hydraulics.Counterbalance,
-        hydraulics.ServoValve,
-        hydraulics.Pump,
-        hydraulics.Pipe,
-        hydraulics.Motor,
-        hydraulics.HydraulicCylinder,
-        hydraulics.EndStop,
-        hydraulics.BetweenFrames,
-        hydraulics.OnJoint,
-        hydraulics.Triangle,
-        hydraulics.SealStribeck,
-        hydraulics.Efficiency,
-        hydraulics.SealLuGre,
-    )
-}
-TOUCHING = {  # what stands inside of a contact
-    kind.__name__: kind
-    for kind in (
-        contact.Sphere,
-        contact.Capsule,
-        contact.Cylinder,
-        contact.Cuboid,
-        contact.Polyhedron,
-        contact.HalfSpace,
-        contact.HeightField,
-        contact.KelvinVoigt,
-        contact.HuntCrossley,
-        contact.Coulomb,
-        contact.Stribeck,
-        contact.Karnopp,
-        contact.LuGre,
-        contact.ElasticFoundation,
-    )
-}
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
 SECTIONS += ("part", "controller", "input", "initial", "output", "shape")
-SIMULATION = set(inspect.signature(simulate).parameters) - {
-    "system",
-    "initial_state",
-    "inputs",
-    "progress",
-    "ledger",
+SIMULATION = {"t0", "t1", "saveat"} | OptionKeywords.__annotations__.keys() - {
     "adjoint",
+    "ledger",
 }
-
-
-class ScenarioError(ValueError):
-    """What is wrong in a scenario file, and where."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,109 +50,16 @@ class Scenario:
     shapes: tuple[dict[str, Any], ...]
 
 
-class _Place:
-    """A spot in a file, for messages."""
-
-    def __init__(self, file: str, *keys: str):
-        self.file, self.keys = file, keys
-
-    def __truediv__(self, key: str) -> "_Place":
-        return _Place(self.file, *self.keys, key)
-
-    def error(self, reason: Any) -> ScenarioError:
-        where = f"{'.'.join(self.keys)}: " if self.keys else ""
-        return ScenarioError(f"{self.file}: {where}{reason}")
-
-    def keys_of(self, table: Any, known: Iterable[str], required: Iterable[str] = ()):
-        """Checks the keys of a table, and returns it."""
-        if not isinstance(table, Mapping):
-            raise self.error("expected a table")
-        known = tuple(known)
-        for key in table:
-            if key not in known:
-                near = [k for k in known if set(k) >= set(key) or k[:3] == key[:3]]
-                hint = ", ".join(near or known)
-                raise (self / key).error(f"unknown key; did you mean {hint}?")
-        for key in required:
-            if key not in table:
-                raise self.error(f"key {key!r} is missing")
-        return table
-
-    def numbers(self, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
-        """Finite numbers of one of these shapes."""
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise self.error(f"expected numbers, got {value!r}") from None
-        if shapes and array.shape not in shapes:
-            said = " or ".join("x".join(map(str, s)) or "one" for s in shapes)
-            raise self.error(f"expected {said} numbers, got {value!r}")
-        if not np.isfinite(array).all():
-            raise self.error(f"numbers must be finite, got {value!r}")
-        return array
-
-    def build(self, kind: Any, table: Mapping[str, Any]) -> Any:
-        """An instance of a module, or the result of a function, from a table."""
-        fields = inspect.signature(kind).parameters
-        nothing = inspect.Parameter.empty
-        required = [name for name, f in fields.items() if f.default is nothing]
-        self.keys_of(table, fields, required)
-        declared = getattr(kind, "__dataclass_fields__", {})
-        numbers = {name for name, f in declared.items() if converter_of(f)}
-        touching = kind in (
-            contact.Contact,
-            contact.VolumeContact,
-            contact.ContactGroup,
-        )
-        inner, values = TOUCHING if touching else INNER, {}
-        for key, value in table.items():
-            if isinstance(value, Mapping) and key in ("parts", "solids", "against"):
-                items = value.items()
-                value = {k: (self / key / k).choose(inner, x) for k, x in items}
-            elif isinstance(value, Mapping):
-                value = (self / key).choose(inner, value)
-            elif isinstance(value, list) and any(isinstance(x, Mapping) for x in value):
-                value = tuple((self / key).choose(inner, x) for x in value)
-            elif key in numbers:
-                value = (self / key).numbers(value)
-            values[key] = value
-        try:
-            return kind(**values)
-        except (TypeError, ValueError) as error:
-            raise self.error(error) from error
-
-    def choose(self, kinds: Mapping[str, Callable], table: Any) -> Any:
-        """An instance of the kind that the table's `type` names."""
-        if not isinstance(table, Mapping) or "type" not in table:
-            raise self.error("expected a table with a key 'type'")
-        name, rest = table["type"], {k: v for k, v in table.items() if k != "type"}
-        if not isinstance(name, str) or name not in kinds:
-            raise (self / "type").error(
-                f"unknown type {name!r}; there are {', '.join(kinds)}"
-            )
-        return self.build(kinds[name], rest)
-
-    def pose(self, table: Mapping[str, Any]) -> Pose:
-        """From `position` and `roll_pitch_yaw` or `quaternion`."""
-        get = lambda key, n: (self / key).numbers(table.get(key, (0.0,) * n), (n,))
-        if "quaternion" in table and "roll_pitch_yaw" in table:
-            raise self.error("give quaternion or roll_pitch_yaw, not both")
-        if "quaternion" in table:
-            R = quat_to_rotation(jnp.asarray(get("quaternion", 4)))
-            return Pose(R, get("position", 3))
-        return pose_rpy(get("position", 3), get("roll_pitch_yaw", 3))
-
-
 POSE = ("position", "roll_pitch_yaw", "quaternion")
 
 
-def _body(place: _Place, table: Any) -> Body:
+def _body(place: TablePlace, table: Any) -> Body:
     known = ("name", "parent", "joint", *POSE, "mass", "com", "inertia", "added_mass")
     place.keys_of(table, known, ("name", "joint", "mass"))
     for key in ("name", "parent"):
         if not isinstance(table.get(key, ""), str):
             raise (place / key).error(f"expected a name, got {table[key]!r}")
-    place = _Place(place.file, f"body {table['name']!r}")
+    place = TablePlace(place.file, f"body {table['name']!r}")
     joint = dict(table["joint"]) if isinstance(table["joint"], Mapping) else {}
     joint_name = joint.pop("name", "")
     inertia = (place / "inertia").numbers(table.get("inertia", (0,) * 3), (3,), (3, 3))
@@ -292,7 +84,7 @@ def _body(place: _Place, table: Any) -> Body:
         raise place.error(error) from error
 
 
-def _mechanism(place: _Place, data: Mapping[str, Any], folder: Path) -> Mechanism:
+def _mechanism(place: TablePlace, data: Mapping[str, Any], folder: Path) -> Mechanism:
     environment = place / "environment"
     table = environment.keys_of(data.get("environment", {}), ("gravity", "fluid"))
     source = data.get("mechanism", {})
@@ -325,7 +117,7 @@ def _mechanism(place: _Place, data: Mapping[str, Any], folder: Path) -> Mechanis
         raise place.error(error) from error
 
 
-def _simulation(place: _Place, table: Mapping[str, Any]) -> dict[str, Any]:
+def _simulation(place: TablePlace, table: Mapping[str, Any]) -> dict[str, Any]:
     place.keys_of(table, (*SIMULATION, "save_every"), ("t1",))
     how = dict(table)
     for key, value in how.items():
@@ -361,7 +153,7 @@ def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
     - `kinds`: classes of parts, beside the library's own, that the file may name.
     """
     path = Path(path)
-    place = _Place(path.name)
+    place = TablePlace(path.name)
     try:
         data = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
@@ -434,7 +226,7 @@ SHAPES = {
 }
 
 
-def _shape(place: _Place, table: Any, mechanism: Mechanism) -> dict[str, Any]:
+def _shape(place: TablePlace, table: Any, mechanism: Mechanism) -> dict[str, Any]:
     """How a body is drawn."""
     if not isinstance(table, Mapping) or table.get("type") not in SHAPES:
         raise place.error(f"expected a table with a type, one of {', '.join(SHAPES)}")

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import norm, ramp, step, step_area
 from ..multibody.kinematics import World
 from ..parts.base import AbstractPart, AbstractPassivePart, Response, Signals
 from ..parts.loads import Load
+from ..smooth import norm, ramp, step, step_area
 from ..typing import Scalar, Vec3, check_values, known, optional, si
 
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import eased_ramp, magnitude
+from ..smooth import eased_ramp, magnitude
 from ..typing import Scalar
 from . import mass_matrix
 from .kinematics import World
@@ -83,7 +83,7 @@ def constrained(
     V = jnp.stack([mass_matrix.solve_mass_matrix(world, force) for force in forces])
 
     def residuals(z: Float[Array, " n"]) -> Float[Array, " k"]:
-        """Of sizes and magnitudes, one after the other."""
+        """Residuals for sizes and magnitudes, one after the other."""
         now = v_dot + z @ V, F_WB + jnp.einsum("k,kni->ni", z, F)
         rows = [
             c.residual(world, *now, size) for c, size in zip(every, z, strict=False)
@@ -126,7 +126,7 @@ def _sizes(
 
 
 def _solve(A: Float[Array, "k k"], b: Float[Array, " k"]) -> Float[Array, " k"]:
-    """By Gauss and Jordan, in operations that kernels know."""
+    """Solve by Gauss-Jordan elimination, in operations that kernels know."""
     for i, e in enumerate(jnp.eye(len(b), dtype=b.dtype)):
         row, value = A[i] / A[i, i], b[i] / A[i, i]
         above = A[:, i] - e

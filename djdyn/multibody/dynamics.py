@@ -65,7 +65,7 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
 
 
 def accelerations(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
-    """Of all bodies, at their origins."""
+    """Accelerations of all bodies at their origins."""
     return world.A_bias_WB + body_twists(world, v_dot)
 
 
@@ -122,7 +122,7 @@ def _accelerations(
 
 @_forward.def_jvp
 def _forward_jvp(primals: tuple, tangents: tuple, *, method: Method) -> tuple:
-    r"""By the equation of motion: $M\,d\dot v = d\tau - d\,\mathrm{ID}(\dot v)$.
+    r"""The tangent by the equation of motion: $M\,d\dot v = d\tau - d\,\mathrm{ID}(\dot v)$.
 
     Inverse dynamics is cheaper to differentiate than any way to solve it (Carpentier
     and Mansard, *Analytical derivatives of rigid body dynamics algorithms*, 2018).

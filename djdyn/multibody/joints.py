@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import norm
+from ..smooth import norm
 from ..typing import Numbers, Scalar, Vec3, Vec6, known
 from .spatial import (
     Pose,

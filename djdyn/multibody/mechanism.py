@@ -161,6 +161,18 @@ class Mechanism(eqx.Module):
                         f"body {body.name!r}: the last of a chain needs mass"
                     )
 
+    def __str__(self) -> str:
+        from .describe import body_rows, summary, text_table
+
+        return f"{summary(self)}\n{text_table(*body_rows(self))}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from .describe import body_rows, html_table, summary
+
+        return html_table(summary(self), *body_rows(self))
+
     # Names -------------------------------------------------------------------------
 
     def index(self, body: str) -> int:

@@ -61,7 +61,7 @@ def kinetic_energy(world: World) -> Scalar:
 
 
 def potential_energy(world: World) -> Scalar:
-    """Of gravity, zero with all centres of mass in the world's origin."""
+    """Potential of gravity, zero with all centres of mass in the world's origin."""
     bodies = world.mechanism.bodies
     m = jnp.stack([b.mass for b in bodies])
     p_BC = jnp.stack([b.p_BC for b in bodies])

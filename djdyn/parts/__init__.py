@@ -1,4 +1,9 @@
-"""Parts of every machine: springs, dampers, friction, stops, drives, sensors."""
+"""Parts of every machine: springs, dampers, friction, stops, drives, sensors.
+
+Read in this order: `base` (the contract of all parts), `loads` (how they act on
+bodies), then any of `springs`, `joint`, `external`, `sensors`, `winch`,
+`point_contact`.
+"""
 
 from .external import (
     ExternalWrench as ExternalWrench,

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import eased_square, sign, step
 from ..multibody.kinematics import World
+from ..smooth import eased_square, sign, step
 from ..typing import Scalar, known, si
 from .base import AbstractDrive, AbstractPassivePart, Response, Signals
 from .loads import JointLoad

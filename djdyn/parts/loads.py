@@ -48,7 +48,7 @@ class BodyLoads(eqx.Module):
     F_WB: Float[Array, "bodies 6"]
 
     def wrenches(self, world: World) -> Float[Array, "bodies 6"]:
-        """Themselves."""
+        """Wrenches on all bodies about their origins."""
         del world
         return self.F_WB
 

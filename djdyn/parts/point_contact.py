@@ -6,12 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._smooth import magnitude, norm
 from ..multibody import reactions
 from ..multibody.constraints import AbstractConstraint
 from ..multibody.kinematics import World
 from ..multibody.point_contact_joints import AbstractPointContact
 from ..multibody.spatial import shift_twist
+from ..smooth import magnitude, norm
 from ..typing import Scalar, Vec3, optional, si
 from .base import AbstractPassivePart, Response, Signals
 from .loads import Load
@@ -116,7 +116,7 @@ class PointContactFriction(AbstractPassivePart):
     def power_loss(
         self, t: Scalar, state: Any, world: World, signals: Signals
     ) -> Scalar:
-        """Of all but what `mu` does: the system books the work of constraints."""
+        """Losses except those of `mu`: the system counts the work of constraints."""
         del t, state, signals
         _, _, v, w = self.slip(world)
         dry = self.coulomb * (v @ v) / magnitude(norm(v), self.width)

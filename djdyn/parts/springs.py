@@ -5,9 +5,9 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._smooth import norm
 from ..multibody.kinematics import World
 from ..multibody.mechanism import WORLD
+from ..smooth import norm
 from ..typing import Scalar, Vec3, optional, si
 from .base import AbstractPassivePart, Response, Signals
 from .loads import Inertia, Load

@@ -3,9 +3,9 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from djdyn._smooth import clip
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractDrive, Response, Signals
+from djdyn.smooth import clip
 from djdyn.typing import Scalar, si
 
 

@@ -1,0 +1,7 @@
+"""From a system to its motion, alone or in batches, with gradients.
+
+Read in this order: `options` (all numerical choices), `vector_field` (the equations on
+one flat array), `simulate`, `trajectory` (what a run gives), `series` (labelled tables,
+files), `rollout` (batches, as kernels where possible), `cosimulation` (macro steps for
+other simulators), `gradient_check`. `solvers/` holds the numerical methods.
+"""

@@ -15,6 +15,7 @@ from jaxtyping import Array
 from ..system.parameters import FreeParameter, pack, unpack
 from ..system.system import System
 from ..typing import Number, Scalar
+from .options import OptionKeywords, SimulationOptions, resolve_options
 from .simulate import simulate
 from .trajectory import Trajectory
 
@@ -124,16 +125,10 @@ def check_gradient(
     def value(x: Array, fine: Array, adjoint: str, adaptive: bool) -> Scalar:
         def run(*args: Any, **how: Any) -> Trajectory:
             nonlocal fixed
-            usual = 256 if how.get("control_period") else 16384
-            most = 8 * (how.get("max_steps") or usual)
-            how |= {"adjoint": adjoint, "max_steps": most}
-            if how.get("dt") is not None:
-                fixed = True
-                if adaptive:
-                    how |= {"solver": "dopri8", "dt": None}
-            for key in ("rtol", "atol"):
-                how[key] = jnp.where(fine, tight, how.get(key, 1e-8))
-            return simulate(*args, **how)
+            options = _split_options(how)
+            fixed = fixed or options.dt is not None
+            changed = _checking(options, adjoint, adaptive, fine, tight)
+            return simulate(*args, options=changed, **how)
 
         return loss(unpack(system, free, unravel(flat + x * size)), run)
 
@@ -153,27 +148,21 @@ def check_gradient(
     gradient = lambda x: jax.grad(lambda x: value(x, no, "reverse", False))(x)
     reverse = eqx.filter_jit(gradient)(zero)
     exact = slope(yes, fixed)
-    coarsely = lambda x: tangent(x, basis[0], no, False)[0]
-    differences, unrest = _differences(coarsely, zero, step)
+    differences, unrest = _differences(
+        lambda x: tangent(x, basis[0], no, False)[0], zero, step
+    )
 
-    adjoint_error = _distance(reverse, forward)
-    difference_error = _distance(reverse, differences)
-    integrator_error = _distance(reverse, exact)
-    everything = jnp.concatenate([reverse, forward, exact, value_zero[None]])
-    blame = ""
-    if not jnp.all(jnp.isfinite(everything)):
-        blame = "not finite"
-    elif adjoint_error > tolerance:
-        blame = "adjoint"
-    elif difference_error > max(tolerance, 4 * unrest):
-        # Adaptive steps change with the parameters: does the fine solve settle?
+    def settles() -> bool:
+        """Whether differences of the fine solve agree with its own gradient."""
         fine = lambda x: tangent(x, basis[0], yes, fixed)[0]
-        finely, _ = _differences(fine, zero, step)
-        blame = "integrator" if _distance(exact, finely) <= tolerance else "kink"
-    elif unrest > max(10 * tolerance, 1e-4):
-        blame = "kink"
-    elif integrator_error > tolerance:
-        blame = "integrator"
+        return _distance(exact, _differences(fine, zero, step)[0]) <= tolerance
+
+    finite = jnp.isfinite(jnp.concatenate([reverse, forward, exact, value_zero[None]]))
+    adjoint, difference, integrator = (
+        _distance(reverse, g) for g in (forward, differences, exact)
+    )
+    errors = (adjoint, difference, integrator)
+    blame = _blame(bool(jnp.all(finite)), errors, unrest, tolerance, settles)
     plain = lambda g: np.asarray(g / size)
     return GradientCheck(
         _entries(theta0),
@@ -182,16 +171,56 @@ def check_gradient(
         plain(forward),
         plain(differences),
         plain(exact),
-        adjoint_error,
-        difference_error,
-        integrator_error,
+        adjoint,
+        difference,
+        integrator,
         tolerance,
         blame,
     )
 
 
+def _split_options(how: dict[str, Any]) -> SimulationOptions:
+    """Take the options out of the arguments of `simulate`."""
+    names = OptionKeywords.__annotations__
+    changes = {k: how.pop(k) for k in list(how) if k in names}
+    return resolve_options(how.pop("options", None), **changes)
+
+
+def _checking(
+    options: SimulationOptions, adjoint: str, adaptive: bool, fine: Array, tight: float
+) -> SimulationOptions:
+    """Return the options of one of the runs that are compared."""
+    changed = {"adjoint": adjoint, "max_steps": 8 * options.integrator.max_steps}
+    if options.dt is not None and adaptive:
+        changed |= {"solver": "dopri8", "dt": None}
+    for key in ("rtol", "atol"):
+        changed[key] = jnp.where(fine, tight, getattr(options, key))
+    return dataclasses.replace(options, **changed)
+
+
+def _blame(
+    finite: bool,
+    errors: tuple[float, float, float],
+    unrest: float,
+    tolerance: float,
+    settles: Callable[[], bool],
+) -> str:
+    """Return what is to blame for a wrong gradient, or nothing."""
+    adjoint_error, difference_error, integrator_error = errors
+    if not finite:
+        return "not finite"
+    if adjoint_error > tolerance:
+        return "adjoint"
+    if difference_error > max(tolerance, 4 * unrest):
+        # Adaptive steps change with the parameters: does the fine solve settle?
+        return "integrator" if settles() else "kink"
+    if unrest > max(10 * tolerance, 1e-4):
+        return "kink"
+    return "integrator" if integrator_error > tolerance else ""
+
+
 class Slope(NamedTuple):
-    """Of a loss: its value, its gradient by path, and what noise the latter has."""
+    """The value of a loss, its gradient by path, and the noise of the latter."""
 
     value: Scalar
     gradient: dict[str, Array]

@@ -1,15 +1,14 @@
 """What a simulation gives: states at times, and everything that follows from them."""
 
-import json
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from ..multibody.spatial import Pose
@@ -21,6 +20,12 @@ from ..system.state import State
 from ..system.system import System
 from ..typing import Scalar
 from .options import SimulationOptions
+from .series import label_series, save_dataset
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 
 class Trajectory(eqx.Module):
@@ -155,69 +160,67 @@ class Trajectory(eqx.Module):
         joint = mechanism.joint_names[int(np.searchsorted(starts, entry, "right")) - 1]
         return f"{'coordinate' if keys[0] == 'q' else 'speed'} of joint {joint!r}"
 
-    # Disk ----------------------------------------------------------------------------
+    # Tables, pictures, files ---------------------------------------------------------
 
-    def dataset(self, **derived: Any) -> xr.Dataset:
-        """Labelled arrays: coordinates and speeds by joint, states and outputs by name.
+    def to_xarray(self, **derived: Any) -> "xr.Dataset":
+        """Return labelled arrays: every signal of the system, by name.
 
         **Arguments:**
 
         - `derived`: further series by name, with time as the axis after the batch.
         """
-        lead = ("lane",) if self.batch else ()
-        data: dict[str, Any] = {}
-
-        def add(name: str, value: Any, unit: str = "") -> None:
-            value = np.asarray(value)
-            if value.ndim == len(lead) + 2 and value.shape[-1] == 1:
-                value = value[..., 0]
-            if not value.size:
-                return
-            extra = tuple(f"{name}_{i}" for i in range(value.ndim - len(lead) - 1))
-            data[name] = (
-                (*lead, "time", *extra),
-                value,
-                {"units": unit} if unit else {},
-            )
-
-        for name, value in self.map(_Query("signals")).items():
-            add(name, value)
-        for name, value in derived.items():
-            add(name, value)
+        series = {**self.map(_Query("signals")), **derived}
+        units = {}
         if self.work is not None:
-            add("work.in", self.work[..., 0], "J")
-            add("work.lost", self.work[..., 1], "J")
-        time = ("time", np.asarray(self.t), {"units": "s"})
-        return xr.Dataset(data, coords={"time": time})
+            series |= {"work.in": self.work[..., 0], "work.lost": self.work[..., 1]}
+            units = {"work.in": "J", "work.lost": "J"}
+        return label_series(self.t, series, units, batched=bool(self.batch))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return one row a time, one column a number; of a batch, a row a lane too."""
+        data, columns = self.to_xarray(), {}
+        lead = 1 + len(self.batch)
+        for name, values in data.items():
+            array = values.values.reshape(*values.shape[:lead], -1)
+            for i in range(array.shape[-1]):
+                label = name if array.shape[-1] == 1 else f"{name}[{i}]"
+                columns[label] = array[..., i].ravel()
+        import pandas as pd
+
+        time = np.broadcast_to(np.asarray(self.t), (*self.batch, len(self.t)))
+        if not self.batch:
+            return pd.DataFrame(columns, index=pd.Index(time, name="time"))
+        lanes = np.broadcast_to(np.arange(self.batch[0])[:, None], time.shape)
+        rows = pd.MultiIndex.from_arrays(
+            [lanes.ravel(), time.ravel()], names=["lane", "time"]
+        )
+        return pd.DataFrame(columns, index=rows)
 
     def save(self, path: str | Path, **derived: Any) -> None:
-        """Writes the labelled series as netCDF (`.nc`) or NumPy (`.npz`)."""
-        save_dataset(self.dataset(**derived), path)
+        """Write the labelled series as netCDF (`.nc`) or NumPy (`.npz`)."""
+        save_dataset(self.to_xarray(**derived), path)
+
+    def plot(self, *signals: str) -> Any:
+        """Return a picture of signals against time, as notebooks show it.
+
+        ```python
+        trajectory.plot("pid.u", "arm.q").save("motion.html")
+        ```
+        """
+        return _view().plot_signals(self, signals)
+
+    def show(self, shapes: Sequence[Mapping[str, Any]] = ()) -> Any:
+        """Return the machine in motion in three dimensions, as notebooks show it.
+
+        `trajectory.show().save("motion.html")` writes it as a page. `shapes` are those
+        of `djdyn.view.machine.draw`.
+        """
+        return _view().show_motion(self, shapes)
 
 
-def save_dataset(data: xr.Dataset, path: str | Path) -> None:
-    """Writes labelled series; the ending of the name says how."""
-    path = Path(path)
-    if path.suffix == ".nc":
-        data.to_netcdf(path, engine="h5netcdf", invalid_netcdf=False)
-    elif path.suffix == ".npz":
-        series: Any = {str(name): values.values for name, values in data.items()}
-        dims = json.dumps({str(name): values.dims for name, values in data.items()})
-        np.savez_compressed(path, time=data.time, dims=np.array(dims), **series)
-    else:
-        raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
-
-
-def load_dataset(path: str | Path) -> xr.Dataset:
-    """Reads what `save_dataset` wrote."""
-    path = Path(path)
-    if path.suffix == ".nc":
-        return xr.load_dataset(path, engine="h5netcdf")
-    with np.load(path, allow_pickle=False) as file:
-        dims = json.loads(str(file["dims"]))
-        data = {name: (dims[name], file[name]) for name in dims}
-        time = ("time", file["time"], {"units": "s"})
-        return xr.Dataset(data, coords={"time": time})
+def _view() -> Any:
+    """The room of pictures, which lies above this one: opened when it is asked for."""
+    return importlib.import_module("djdyn.view.trajectory_views")
 
 
 class _Query(eqx.Module):

@@ -87,7 +87,7 @@ class Field(eqx.Module):
         return [name for name, p in parts if isinstance(p, AbstractSignalPart)]
 
     def outputs(self, t: Scalar, flat: Array) -> dict[str, dict[str, Array]]:
-        """Of controllers that take a sample."""
+        """Outputs of controllers that take a sample."""
         y, _ = self.unravel(flat)
         found = self.system.respond(self.controllers, t, y, self.input_values(t))
         return {name: response.outputs for name, response in found.items()}

@@ -16,12 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ..multibody.mechanism import Body
-from ..parts.base import AbstractPart
+from ..multibody.mechanism import Mechanism
 from ..typing import Numbers, converter_of, known, si
+from .instant import AbstractSystem
 from .transforms import AbstractTransform, PhysicalInertia, Unbounded
 
 
+WHOLE = (AbstractSystem, Mechanism)  # their structure was checked when it was built
 CONTAINERS = {"mechanism", "bodies", "frames", "parts", "inputs"}
 
 
@@ -165,6 +166,8 @@ def with_parameters(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
             raise ValueError(
                 f"{path!r} has shape {old.shape}, it cannot be set to {now.shape}"
             )
+        if known(now):
+            leaf.field.check(path, np.asarray(now))
         if entry:
             now = new.get(leaf.steps, leaf.value).at[entry].set(now)
         new[leaf.steps] = now
@@ -175,7 +178,7 @@ def with_parameters(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
     for steps in new:
         for i in range(len(steps)):
             owner = _select(changed, steps[:i])
-            if isinstance(owner, Body | AbstractPart):
+            if isinstance(owner, eqx.Module) and not isinstance(owner, WHOLE):
                 for kind in type(owner).__mro__:  # as when it was built
                     vars(kind).get("__check_init__", lambda owner: None)(owner)
     return changed

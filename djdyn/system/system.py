@@ -15,6 +15,7 @@ from ..multibody.mechanism import Mechanism
 from ..parts.base import AbstractPart, AbstractPlacedPart, Response
 from ..parts.loads import JointLoad
 from ..typing import Numbers, Scalar
+from .describe import as_html, as_text
 from .instant import AbstractSystem, Instant, with_added_inertia_of
 from .signals import SignalBoard
 from .state import State
@@ -74,6 +75,18 @@ class System(AbstractSystem):
                     f"part {name!r}: its state has shapes {shapes[0]}, its rate has "
                     f"{shapes[1]}"
                 )
+
+    def __str__(self) -> str:
+        return as_text(self, self.inputs, self._signal_shapes())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return as_html(self, self.inputs, self._signal_shapes())
+
+    def _signal_shapes(self) -> dict[str, Any]:
+        everything = lambda s: s.at(0.0, s.initial_state()).signals
+        return eqx.filter_eval_shape(everything, self)
 
     def initial_state(
         self,

@@ -76,7 +76,7 @@ class Box(AbstractTransform):
 
 
 def bounds_of(transform: AbstractTransform) -> tuple[Array, Array]:
-    """Of the unconstrained number; infinite, unless a search is to keep them."""
+    """Bounds of the unconstrained number; infinite unless a search keeps them."""
     if isinstance(transform, Box):
         return transform.low, transform.high
     return jnp.array(-jnp.inf), jnp.array(jnp.inf)

@@ -9,7 +9,7 @@ import djdyn
 from controllers import JointPID, Reference
 from djdyn.multibody.time_functions import Harmonic
 from djdyn.parts import JointActuator, JointForce, JointSpring
-from djdyn.simulation.trajectory import load_dataset
+from djdyn.simulation.series import load_dataset
 
 from ..machines import double_pendulum, table
 

@@ -10,9 +10,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array, Float
 from scipy.sparse.csgraph import connected_components
 
-from ...kernels.frontend.jaxpr import eliminate_dead_code
-from ...kernels.frontend.trace import depends
-from ...kernels.primitive import lift_constants
+from ...kernels import depends, eliminate_dead_code, lift_constants
 from .registry import Integrator, advance
 
 

@@ -1,0 +1,122 @@
+"""Kinds of joints, parts and functions that a scenario file may name."""
+
+from collections.abc import Callable
+
+from .. import cable, contact, hydraulics, parts
+from ..marine import water, waves
+from ..multibody import joints, time_functions
+
+
+JOINTS: dict[str, type] = {
+    "fixed": joints.Fixed,
+    "prescribed": joints.Prescribed,
+    "revolute": joints.Revolute,
+    "prismatic": joints.Prismatic,
+    "cylindrical": joints.Cylindrical,
+    "universal": joints.Universal,
+    "roll_pitch_yaw": joints.RollPitchYaw,
+    "spherical": joints.Spherical,
+    "planar": joints.Planar,
+    "free": joints.Free,
+}
+
+
+PARTS: tuple[type, ...] = (
+    parts.SpringDamper,
+    parts.JointSpring,
+    parts.JointFriction,
+    parts.JointStop,
+    parts.JointActuator,
+    parts.JointForce,
+    parts.ExternalWrench,
+    parts.FrameActuator,
+    parts.FrameSensor,
+    parts.Winch,
+    parts.PointContactFriction,
+    water.Buoyancy,
+    water.Drag,
+    cable.Cable,
+    cable.Sheave,
+    hydraulics.Circuit,
+    contact.Contact,
+    contact.VolumeContact,
+    contact.ContactGroup,
+)
+
+
+FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joint
+    f.__name__: f
+    for f in (
+        time_functions.Constant,
+        time_functions.Harmonic,
+        time_functions.HarmonicSum,
+        waves.jonswap,
+        time_functions.Interpolated,
+        time_functions.Moves,
+        time_functions.DeckMotion,
+        time_functions.SteadyMotion,
+        time_functions.Heave,
+        time_functions.GuidedMotion,
+        water.Fluid,
+        cable.CableProperties,
+        cable.FreeEnd,
+        cable.FixedEnd,
+        cable.DrivenEnd,
+        cable.PinnedEnd,
+        cable.ClampedEnd,
+        cable.PointMass,
+        cable.PointForce,
+        cable.graded,
+    )
+}
+
+
+INNER = FUNCTIONS | {  # what stands inside of a part
+    kind.__name__: kind
+    for kind in (
+        hydraulics.Oil,
+        hydraulics.Supply,
+        hydraulics.Tank,
+        hydraulics.Volume,
+        hydraulics.Accumulator,
+        hydraulics.Orifice,
+        hydraulics.MeteringEdge,
+        hydraulics.Leakage,
+        hydraulics.CheckValve,
+        hydraulics.ReliefValve,
+        hydraulics.Counterbalance,
+        hydraulics.ServoValve,
+        hydraulics.Pump,
+        hydraulics.Pipe,
+        hydraulics.Motor,
+        hydraulics.HydraulicCylinder,
+        hydraulics.EndStop,
+        hydraulics.BetweenFrames,
+        hydraulics.OnJoint,
+        hydraulics.Triangle,
+        hydraulics.SealStribeck,
+        hydraulics.Efficiency,
+        hydraulics.SealLuGre,
+    )
+}
+
+
+TOUCHING = {  # what stands inside of a contact
+    kind.__name__: kind
+    for kind in (
+        contact.Sphere,
+        contact.Capsule,
+        contact.Cylinder,
+        contact.Cuboid,
+        contact.Polyhedron,
+        contact.HalfSpace,
+        contact.HeightField,
+        contact.KelvinVoigt,
+        contact.HuntCrossley,
+        contact.Coulomb,
+        contact.Stribeck,
+        contact.Karnopp,
+        contact.LuGre,
+        contact.ElasticFoundation,
+    )
+}

@@ -1,0 +1,61 @@
+"""Labelled time series of a trajectory, in memory and on disk.
+
+xarray and pandas are imported when they are asked for, not with the library.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def label_series(
+    time: Any, series: dict[str, Any], units: dict[str, str], *, batched: bool
+) -> "xr.Dataset":
+    """Return arrays with time as an axis as a dataset with named axes and units."""
+    import xarray as xr
+
+    lead = ("lane",) if batched else ()
+    data: dict[str, Any] = {}
+    for name, value in series.items():
+        value = np.asarray(value)
+        if value.ndim == len(lead) + 2 and value.shape[-1] == 1:
+            value = value[..., 0]
+        if value.size:
+            extra = tuple(f"{name}_{i}" for i in range(value.ndim - len(lead) - 1))
+            about = {"units": units[name]} if name in units else {}
+            data[name] = ((*lead, "time", *extra), value, about)
+    axis = ("time", np.asarray(time), {"units": "s"})
+    return xr.Dataset(data, coords={"time": axis})
+
+
+def save_dataset(data: "xr.Dataset", path: str | Path) -> None:
+    """Write labelled series as netCDF (`.nc`) or NumPy (`.npz`)."""
+    path = Path(path)
+    if path.suffix == ".nc":
+        data.to_netcdf(path, engine="h5netcdf", invalid_netcdf=False)
+    elif path.suffix == ".npz":
+        series: Any = {str(name): values.values for name, values in data.items()}
+        dims = json.dumps({str(name): values.dims for name, values in data.items()})
+        np.savez_compressed(path, time=data.time, dims=np.array(dims), **series)
+    else:
+        raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
+
+
+def load_dataset(path: str | Path) -> "xr.Dataset":
+    """Return the labelled series in a file that `Trajectory.save` wrote."""
+    import xarray as xr
+
+    path = Path(path)
+    if path.suffix == ".nc":
+        return xr.load_dataset(path, engine="h5netcdf")
+    with np.load(path, allow_pickle=False) as file:
+        dims = json.loads(str(file["dims"]))
+        data = {name: (dims[name], file[name]) for name in dims}
+        time = ("time", file["time"], {"units": "s"})
+        return xr.Dataset(data, coords={"time": time})
