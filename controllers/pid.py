@@ -6,10 +6,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from djdyn._smooth import magnitude
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.parts.joint import names
+from djdyn.smooth import magnitude
 from djdyn.typing import Scalar, si
 
 

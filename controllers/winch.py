@@ -8,10 +8,10 @@ The drive, `djdyn.parts.Winch`, takes its set point from a `WinchPID`, or from a
 import equinox as eqx
 import jax.numpy as jnp
 
-from djdyn._smooth import clip
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.parts.winch import scalar
+from djdyn.smooth import clip
 from djdyn.typing import Scalar, si
 
 

@@ -1,64 +1,63 @@
-"""From measurements to parameters and states, and how surely they are known."""
+"""Estimation: parameters and states from measurements, and how well they are known.
+
+`identification` fits the parameters of a model to trials, `filtering` estimates states
+sample by sample, and `markers` reads and checks the data of motion-capture systems.
+Read `identification` first.
+"""
 
 from djdyn.system.manifold import tangent as tangent
 
-from .filtering.kalman import (
+from .filtering import (
     Estimate as Estimate,
     Filtered as Filtered,
-    kalman_filter as kalman_filter,
-    smooth as smooth,
-)
-from .filtering.moving_horizon import (
     Horizon as Horizon,
+    StateModel as StateModel,
+    kalman_filter as kalman_filter,
     moving_horizon as moving_horizon,
+    smooth as smooth,
     window_estimate as window_estimate,
 )
-from .filtering.state_model import StateModel as StateModel
-from .identification.diagnostics import (
-    Residuals as Residuals,
-    compare_fits as compare_fits,
-    cross_validate as cross_validate,
-    residuals as residuals,
-)
-from .identification.fit import fit as fit, random_starts as random_starts
-from .identification.identifiability import (
-    Identifiability as Identifiability,
-    UnidentifiableError as UnidentifiableError,
-    observability as observability,
-)
-from .identification.losses import (
+from .identification import (
     AbstractLoss as AbstractLoss,
+    AbstractPrior as AbstractPrior,
     Cauchy as Cauchy,
+    FitResult as FitResult,
     Huber as Huber,
+    Identifiability as Identifiability,
+    LogNormal as LogNormal,
+    Normal as Normal,
+    Posterior as Posterior,
+    Problem as Problem,
+    Profile as Profile,
+    Residuals as Residuals,
     SoftL1 as SoftL1,
     Squares as Squares,
-)
-from .identification.posterior import Posterior as Posterior, posterior as posterior
-from .identification.priors import LogNormal as LogNormal, Normal as Normal
-from .identification.problem import (
-    Problem as Problem,
-    linearise_residuals as linearise_residuals,
-)
-from .identification.record import (
-    estimate_noise as estimate_noise,
-    lag as lag,
-    static_mean as static_mean,
-)
-from .identification.result import FitResult as FitResult
-from .identification.shooting import multiple_shooting as multiple_shooting
-from .identification.trial import Trial as Trial
-from .identification.uncertainty import (
-    Profile as Profile,
+    StaticMean as StaticMean,
+    Trial as Trial,
+    UnidentifiableError as UnidentifiableError,
+    compare_fits as compare_fits,
+    cross_validate as cross_validate,
     design as design,
+    estimate_noise as estimate_noise,
+    fit as fit,
+    identifiability as identifiability,
+    lag as lag,
+    linearise_residuals as linearise_residuals,
+    multiple_shooting as multiple_shooting,
     parametric_bootstrap as parametric_bootstrap,
+    posterior as posterior,
     prediction_bands as prediction_bands,
     profile as profile,
+    random_starts as random_starts,
+    residuals as residuals,
+    static_mean as static_mean,
 )
-from .markers.files import read_markers as read_markers, write_markers as write_markers
-from .markers.marker_set import MarkerSet as MarkerSet
-from .markers.recording import MarkerData as MarkerData
-from .markers.registration import (
+from .markers import (
+    MarkerData as MarkerData,
+    MarkerSet as MarkerSet,
     Registration as Registration,
     frame_from_three as frame_from_three,
+    read_markers as read_markers,
     register as register,
+    write_markers as write_markers,
 )

@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Complex, Float
 
 from djdyn import State, System
-from djdyn._smooth import norm
+from djdyn.smooth import norm
 from djdyn.typing import Scalar
 
 from .linearise import matrices, signal_of

@@ -52,7 +52,10 @@ def evaluate_at(objective: Objective, x: Flat) -> Evaluation:
 
 @eqx.filter_jit
 def cost_of(objective: Objective, x: Flat) -> Array:
-    """Return the cost of an objective with the gains of `x`, compiled."""
+    """Evaluate the cost of an objective with the gains of `x`, compiled.
+
+    **Returns:** the cost over all scenarios, penalties of constraints included.
+    """
     return objective.cost(x)
 
 

@@ -1,4 +1,4 @@
-"""What simulations of all scenarios are evaluated for, and what came out."""
+"""Probes of simulations, and evaluations of all scenarios."""
 
 import equinox as eqx
 import jax

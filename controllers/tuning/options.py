@@ -16,7 +16,7 @@ OperatingPoint = Callable[[System], State] | float
 
 @dataclasses.dataclass(frozen=True)
 class SearchOptions:
-    """How `tune` searches for the gains of least cost.
+    """Options of the search of `tune` for the gains of least cost.
 
     **Arguments:**
 
@@ -61,7 +61,7 @@ class SearchOptions:
 
 @dataclasses.dataclass(frozen=True)
 class RobustnessMargins:
-    """Where stability is checked, and the margins that loops must keep there.
+    """Operating point at which `tune` checks stability, and margins to keep there.
 
     **Arguments:**
 

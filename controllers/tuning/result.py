@@ -74,7 +74,7 @@ class TuningResult(eqx.Module):
 
     @property
     def cost_ratio(self) -> float:
-        """Cost after tuning over that before, on scenarios held out if there are."""
+        """Cost after tuning over that before, on held-out scenarios if there are."""
         before, after = [*self.figures().values()][-1]["cost"]
         return after / before
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from djdyn import get_parameters
-from djdyn._smooth import norm
+from djdyn.smooth import norm
 from djdyn.system.instant import Instant
 from djdyn.typing import Scalar, check_values, si
 

@@ -1,8 +1,8 @@
-r"""Kalman's filter on the manifold of states, extended or unscented, and its smoother.
+r"""Extended and unscented Kalman filters on the manifold of states, and a smoother.
 
 Both filters carry a state and the covariance of its error, a tangent vector. They
-differ in one thing only: how mean and covariance pass through a function. The extended
-filter takes its derivative; the unscented one sends $2k$ points, each $\sqrt k$
+differ only in how mean and covariance pass through a function. The extended filter
+takes its derivative; the unscented filter evaluates $2k$ sigma points, each $\sqrt k$
 deviations out (Julier and Uhlmann, *A new extension of the Kalman filter to nonlinear
 systems*, 1997, with $\kappa = 0$). The smoother is that of Rauch, Tung and Striebel
 (*Maximum likelihood estimates of linear dynamic systems*, 1965).
@@ -27,7 +27,8 @@ from djdyn.system.manifold import (
     retract_with_jacobian,
     transport,
 )
-from djdyn.system.system import State, System
+from djdyn.system.state import State
+from djdyn.system.system import System
 from djdyn.typing import Numbers, Scalar, known
 
 from .state_model import StateModel, samples
@@ -45,16 +46,18 @@ class Estimate(eqx.Module):
 
 
 class Filtered(eqx.Module):
-    """What a filter knew at each sample, and what it then expected of the next.
+    """Result of a Kalman filter.
 
-    `log_likelihood` is that of all measurements, to fit parameters with; `nis` the
-    squared innovations in terms of their covariance, each of as many freedoms as
-    numbers were measured.
+    - `filtered`: estimates at each sample, given the measurements up to it.
+    - `predicted`: estimates for the next sample, given the same measurements.
+    - `nis`: normalised innovations squared, with as many degrees of freedom as numbers
+      were measured.
+    - `log_likelihood`: of all measurements, to fit parameters with.
     """
 
     filtered: Estimate
     predicted: Estimate
-    cross: Float[Array, "n k k"]  # covariance of the errors now and next
+    cross: Float[Array, "n k k"]  # covariance of filtered and predicted errors
     innovations: Float[Array, "n m"]
     nis: Float[Array, " n"]
     log_likelihood: Scalar
@@ -70,32 +73,36 @@ def kalman_filter(
     P0: Matrix,
     method: str = "extended",
 ) -> Filtered:
-    """Estimates states from measurements up to each time.
+    """Estimate states from the measurements up to each time.
 
     **Arguments:**
 
     - `measured`: one row a time, shaped as `model.observe` has it.
-    - `visible`: which are there, of the same shape or without its last axes; where it
-      is false the number does not matter.
+    - `visible`: which measurements exist, of the same shape or without its last axes;
+      values are ignored where it is false.
     - `y0`, `P0`: the state at the first time, and the covariance of its error, before
       anything was measured.
     - `method`: `"extended"` or `"unscented"`.
+
+    **Returns:** filtered and predicted estimates at all samples.
     """
     methods: dict[str, Moments] = {"extended": linearised, "unscented": unscented}
     if method not in methods:
-        raise ValueError(f"a filter is extended or unscented, not {method!r}")
+        raise ValueError(f"method is extended or unscented, not {method!r}")
     check_covariance(model.system, P0)
     given = samples(model, times, measured, visible)
     return _filter(model, methods[method], given, y0, P0)
 
 
 def check_covariance(system: System, P: Matrix) -> None:
-    """Raises unless `P` can be the covariance of a state's error."""
+    """Raise unless `P` can be the covariance of a state's error."""
     k = dimension(system)
     if P.shape != (k, k):
         raise ValueError(f"P0 has shape {P.shape}, but the state has {k} directions")
     if known(P) and not np.linalg.eigvalsh(np.asarray(P))[0] > 0:
-        raise ValueError("P0 is not positive definite: no state is known without error")
+        raise ValueError(
+            "P0 is not positive definite: every direction needs some uncertainty"
+        )
 
 
 @eqx.filter_jit
@@ -109,8 +116,9 @@ def _filter(
 
     _, found = jax.lax.scan(turn, (y0, P0), given)
     y, P, y1, P1, C, innovations, nis, logs = found
-    now, later = Estimate(given.t, y, P), Estimate(given.t + given.dt, y1, P1)
-    return Filtered(now, later, C, innovations, nis, jnp.sum(logs))
+    filtered = Estimate(given.t, y, P)
+    predicted = Estimate(given.t + given.dt, y1, P1)
+    return Filtered(filtered, predicted, C, innovations, nis, jnp.sum(logs))
 
 
 def _update(
@@ -133,10 +141,13 @@ def condition(
     S: Float[Array, "m m"],
     C: Float[Array, "k m"],
 ) -> tuple[Tangent, Matrix, Array, Array, Array]:
-    """What a sample says: the shift, the covariance it takes away, and its innovation.
+    """Condition a state on a sample.
 
-    Its rows that are not seen are zero in `expected`, `S` and `C`: a unit variance of
-    their own makes them say nothing, exactly.
+    Rows that were not measured are zero in `expected`, `S` and `C`; with unit variance
+    of their own they have exactly no effect.
+
+    **Returns:** the shift of the state, the reduction of its covariance, the
+    innovation, the whitened innovation, and the Cholesky factor of its covariance.
     """
     deviations = jnp.broadcast_to(model.noise, expected.shape)
     L = jnp.linalg.cholesky(S + jnp.diag(jnp.where(row.seen, deviations**2, 1.0)))
@@ -158,13 +169,13 @@ def _predict(
 
 
 def linearised(g: Callable[[Array], Array], P: Matrix) -> tuple[Array, Array, Array]:
-    """Mean and covariance of `g(d)`, and of `d` with it, by its derivative."""
+    """Return mean and covariance of `g(d)`, and of `d` with it, by its derivative."""
     J, value = jax.jacfwd(lambda d: (g(d),) * 2, has_aux=True)(jnp.zeros_like(P[0]))
     return value, J @ P @ J.T, P @ J.T
 
 
 def unscented(g: Callable[[Array], Array], P: Matrix) -> tuple[Array, Array, Array]:
-    """The same by points on both sides of zero, along the columns of a root of `P`."""
+    """Return mean and covariance of `g(d)`, and of `d` with it, by sigma points."""
     k = len(P)
     arms = jnp.sqrt(jnp.asarray(k, P.dtype)) * jnp.linalg.cholesky(P).T
     d = jnp.concatenate([arms, -arms])
@@ -175,12 +186,16 @@ def unscented(g: Callable[[Array], Array], P: Matrix) -> tuple[Array, Array, Arr
 
 
 def symmetric(P: Matrix) -> Matrix:
+    """Return the symmetric part of a matrix."""
     return 0.5 * (P + P.T)
 
 
 @eqx.filter_jit
 def smooth(model: StateModel, filtered: Filtered) -> Estimate:
-    """Estimates states from all measurements, those after each time included."""
+    """Estimate states from all measurements by the Rauch-Tung-Striebel smoother.
+
+    **Returns:** estimates at all samples, given the measurements before and after them.
+    """
     system, now, later = model.system, filtered.filtered, filtered.predicted
 
     def turn(carry: tuple[State, Matrix], row: Any) -> tuple[tuple[State, Matrix], Any]:

@@ -1,4 +1,4 @@
-r"""Moving-horizon estimation: at every sample, least squares over the last few.
+r"""Moving-horizon estimation: at every sample, least squares over the last few samples.
 
 In a window that begins at sample $s$ the unknowns are standard normal numbers: $u$, for
 the state $x_s = \bar x\oplus L u$ with $LL^\top=\bar P$, and the $w_i$ that drive the
@@ -6,10 +6,10 @@ system (`StateModel`). What is minimised is
 
 $$|u|^2 + \sum_i |w_i|^2 + \sum_i\bigl|\,(z_i - h(x_i))/\sigma\,\bigr|^2 .$$
 
-All that was measured before the window is in $\bar x$ and $\bar P$, its arrival cost.
-When the window moves on they pass through Kalman's filter, with derivatives taken at
-the window's own estimate. In a linear system every window therefore gives what Kalman's
-filter gives, however short it is.
+Measurements before the window enter through $\bar x$ and $\bar P$, the arrival cost.
+When the window moves on, an extended Kalman filter updates them, with derivatives taken
+at the estimate of the window. For a linear system every window therefore gives the
+estimate of the Kalman filter, however short it is.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from djdyn.system.manifold import (
     retract_with_jacobian,
     transport,
 )
-from djdyn.system.system import State
+from djdyn.system.state import State
 from djdyn.typing import Numbers
 
 from .kalman import check_covariance, condition, symmetric
@@ -35,7 +35,7 @@ from .state_model import Samples, StateModel, samples
 
 
 class Horizon(eqx.Module):
-    """States at the times of the samples; `ok` where the least squares converged."""
+    """Estimated states at all samples; `ok` where the least squares converged."""
 
     t: Float[Array, " n"]
     y: State
@@ -55,9 +55,11 @@ def window_estimate(
     P0: Matrix,
     **how: Any,
 ) -> Horizon:
-    """The likeliest course of states given all measurements, in one least squares.
+    """Estimate the most likely trajectory given all measurements, by least squares.
 
-    Arguments as of `moving_horizon`.
+    The arguments are those of `moving_horizon`.
+
+    **Returns:** the states at all samples.
     """
     check_covariance(model.system, P0)
     given = samples(model, times, measured, visible)
@@ -83,20 +85,20 @@ def moving_horizon(
     window: int,
     **how: Any,
 ) -> Horizon:
-    """Estimates each state from the measurements up to its time.
+    """Estimate each state from the measurements in a window up to its time.
 
     **Arguments:**
 
     - `measured`, `visible`, `y0`, `P0`: as of `kalman_filter`.
-    - `window`: how many samples the least squares look at.
-    - `rtol`, `atol`, `max_steps`: of Levenberg and Marquardt's method.
+    - `window`: number of samples in the window.
+    - `rtol`, `atol`, `max_steps`: options of the Levenberg-Marquardt method.
+
+    **Returns:** the states at all samples.
     """
     check_covariance(model.system, P0)
     given = samples(model, times, measured, visible)
     if not 2 <= window <= len(given.t):
-        raise ValueError(
-            f"a window of {window} samples, of {len(given.t)}: between 2 and all"
-        )
+        raise ValueError(f"a window has 2 to {len(given.t)} samples, not {window}")
     return _moving_horizon(model, given, y0, P0, window, how)
 
 
@@ -113,7 +115,7 @@ def _moving_horizon(
         s, y_s, P_s, guess = carry
         cut = lambda x: jax.lax.dynamic_slice_in_dim(x, s, window)
         here = jax.tree.map(cut, given)
-        past = s + jnp.arange(window) <= k  # later ones are predicted
+        past = s + jnp.arange(window) <= k  # later samples are predicted
         here = eqx.tree_at(lambda x: x.seen, here, here.seen & past[:, None])
         found, ys, ok = _solve(model, here, y_s, P_s, guess, **how)
         full = k + 1 - s >= window
@@ -129,14 +131,15 @@ def _moving_horizon(
 
 
 def _start(model: StateModel, n: int) -> Unknowns:
+    """Return the initial guess of the unknowns: zero."""
     k, r = model.drive.shape
     return jnp.zeros(k), jnp.zeros((n - 1, r))
 
 
-def _course(
+def _trajectory(
     model: StateModel, given: Samples, y_s: State, P_s: Matrix, unknowns: Unknowns
 ) -> State:
-    """The states that the unknowns stand for, one a sample."""
+    """Return the states at all samples that the unknowns imply."""
     u, w = unknowns
     first = retract(model.system, y_s, jnp.linalg.cholesky(P_s) @ u)
 
@@ -162,7 +165,7 @@ def _solve(
 ) -> tuple[Unknowns, State, Bool[Array, ""]]:
     def residuals(unknowns: Unknowns, args: Any) -> Any:
         model, given, y_s, P_s = args
-        ys = _course(model, given, y_s, P_s, unknowns)
+        ys = _trajectory(model, given, y_s, P_s, unknowns)
         noise = jnp.broadcast_to(model.noise, given.z.shape)
         off = (given.z - jax.vmap(model.output)(given.t, ys)) / noise
         return unknowns, jnp.where(given.seen, off, 0.0)
@@ -179,7 +182,7 @@ def _solve(
             throw=False,
         )
     ok = found.result == optx.RESULTS.successful
-    return found.value, _course(model, given, y_s, P_s, found.value), ok
+    return found.value, _trajectory(model, given, y_s, P_s, found.value), ok
 
 
 def _move_on(
@@ -191,7 +194,7 @@ def _move_on(
     y_s: State,
     P_s: Matrix,
 ) -> tuple[Array, State, Matrix, Unknowns]:
-    """The window from its second sample on: the first goes into the arrival cost."""
+    """Move the window on by one sample, which enters the arrival cost."""
     system, row = model.system, jax.tree.map(lambda x: x[0], given)
     y, second = (jax.tree.map(lambda x, i=i: x[i], ys) for i in (0, 1))
     zero = jnp.zeros_like(P_s[0])

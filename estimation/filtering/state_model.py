@@ -1,4 +1,4 @@
-"""A system as a filter sees it: driven by noise, and seen through noise."""
+"""State-space models with noise, and samples of their outputs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,15 +11,18 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 from djdyn.simulation.solvers.fixed_step import METHODS, one_step
-from djdyn.simulation.trajectory import input_values
-from djdyn.simulation.vector_field import Field, needed
+from djdyn.simulation.solvers.sampled_control import needed
+from djdyn.simulation.vector_field import Field
+from djdyn.system.instant import Instant
 from djdyn.system.manifold import dimension
-from djdyn.system.system import Instant, State, System
+from djdyn.system.signals import input_values
+from djdyn.system.state import State
+from djdyn.system.system import System
 from djdyn.typing import Numbers, Scalar, check_values, known, si
 
 
 class StateModel(eqx.Module):
-    r"""A system, what is measured of it, and how much is unknown of both.
+    r"""A system with process noise, and measurements with noise.
 
     From one sample to the next, $dt$ later, and at each sample,
 
@@ -30,13 +33,13 @@ class StateModel(eqx.Module):
 
     **Arguments:**
 
-    - `observe`: what is measured, an array from everything that happens at an instant;
-      a `MarkerSet` is one.
+    - `observe`: the measured quantities as a function of an `Instant`, such as a
+      `MarkerSet`.
     - `drive`: G, a column per source of noise; `jnp.diag(tangent(system, v=0.1))`
       drives all speeds with 0.1 of their unit per root second.
     - `noise`: deviations of the measurements, one for all or one each.
     - `inputs`: values or functions of time in place of the system's inputs.
-    - `solver`, `substeps`: fixed steps of this kind, so many between two samples.
+    - `solver`, `substeps`: the fixed-step solver, and its steps between two samples.
     """
 
     system: System
@@ -59,7 +62,7 @@ class StateModel(eqx.Module):
             raise ValueError(f"unknown solver {self.solver!r}; there are {there}")
 
     def step(self, t: Scalar, y: State, dt: Scalar) -> State:
-        """$f$: the state a sample later."""
+        """Return $f$, the state one sample later."""
         flat, shape = ravel_pytree((y, jnp.zeros(0, y.v.dtype)))
         field, h = Field(self.system, self.inputs, {}, shape, False), dt / self.substeps
 
@@ -70,7 +73,7 @@ class StateModel(eqx.Module):
         return shape(flat)[0]
 
     def output(self, t: Scalar, y: State) -> Float[Array, " m"]:
-        """$h$: what would be measured without noise."""
+        """Return $h$, the measurement without noise."""
         flat, shape = ravel_pytree(y)
 
         def seen(flat: Array) -> Array:
@@ -81,7 +84,7 @@ class StateModel(eqx.Module):
 
 
 class Samples(eqx.Module):
-    """Measurements in a row: times, steps to the next, values, and which are there."""
+    """Samples: times, steps to the next, values, and which were measured."""
 
     t: Float[Array, " n"]
     dt: Float[Array, " n"]  # the last is zero
@@ -90,7 +93,7 @@ class Samples(eqx.Module):
 
 
 def samples(model: StateModel, times: Numbers, measured: Any, visible: Any) -> Samples:
-    """Flat and checked; what is not seen is zero."""
+    """Return measurements as checked, flat samples, zero where not visible."""
     t, z = jnp.asarray(times, dtype=float), jnp.asarray(measured, dtype=float)
     z = z.reshape(len(z), -1)
     m = jax.eval_shape(
@@ -98,8 +101,7 @@ def samples(model: StateModel, times: Numbers, measured: Any, visible: Any) -> S
     ).size
     if z.shape != (len(t), m):
         raise ValueError(
-            f"{len(t)} times and {m} measured numbers at each, but measurements of "
-            f"shape "
+            f"{len(t)} times with {m} numbers each do not fit measurements of shape "
             f"{jnp.shape(measured)}"
         )
     visible = jnp.ones(z.shape, bool) if visible is None else jnp.asarray(visible)
@@ -116,6 +118,6 @@ def samples(model: StateModel, times: Numbers, measured: Any, visible: Any) -> S
         raise ValueError("times of measurements must increase")
     if known(z, seen) and not np.all(np.isfinite(z[seen])):
         first = int(np.argwhere(~np.isfinite(np.where(seen, z, 0.0)))[0, 0])
-        raise ValueError(f"what is measured at {float(t[first]):g} s is not a number")
+        raise ValueError(f"a measurement at {float(t[first]):g} s is not a number")
     dt = jnp.concatenate([jnp.diff(t), jnp.zeros(1)])
     return Samples(t, dt, jnp.where(seen, z, 0.0), seen)

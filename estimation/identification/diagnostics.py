@@ -1,4 +1,4 @@
-"""Is what a fit leaves noise? Does it predict other trials, and better than others?"""
+"""Checks of a fit: residuals, cross-validation, and comparison of models."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ from .trial import Trial
 
 @dataclasses.dataclass(frozen=True)
 class Residuals:
-    """Predicted less measured of one trial, over the noise; NaN where nothing was.
+    """Residuals of one trial in standard deviations, and tests of them.
 
-    `p_white` is, channel by channel, how likely residuals so much alike from sample to
-    sample would be if they were noise (Ljung and Box). `outliers` are farther away than
-    one in `1 / once` records of noise would show.
+    `values` are predicted minus measured, NaN where nothing was measured. `p_white` is
+    the p-value of the Ljung-Box test that a channel's residuals are white noise.
+    `outliers` are larger than any in all but a fraction `once` of records of noise.
     """
 
     trial: str
@@ -48,7 +48,15 @@ class Residuals:
 def residuals(
     found: FitResult, *, lags: int = 10, once: float = 0.01
 ) -> list[Residuals]:
-    """Of every trial, where they were fitted."""
+    """Return the residuals of every trial, where they were fitted.
+
+    **Arguments:**
+
+    - `lags`: number of lags of the Ljung-Box test.
+    - `once`: fraction of records of pure noise in which an outlier is named.
+
+    **Returns:** one `Residuals` for each trial.
+    """
     r, _ = eqx.filter_jit(found.problem.data_residuals)(found.x)
     parts, at = [], 0
     for t in found.problem.trials:
@@ -63,7 +71,7 @@ def residuals(
 
 
 def _whiteness(r: Float[np.ndarray, " n"], lags: int) -> float:
-    """Ljung and Box's test; gaps drop out of the sums."""
+    """Return the p-value of the Ljung-Box test; gaps are left out of the sums."""
     x = r - np.nanmean(r)
     n, variance, q = int(np.isfinite(x).sum()), np.nanmean(x**2), 0.0
     if n <= lags + 1 or not variance > 0:
@@ -83,9 +91,11 @@ def cross_validate(
     free: Sequence[FreeParameter | str] = (),
     **how: Any,
 ) -> dict[str, float]:
-    """Error on each trial of the fit to all others, in standard deviations.
+    """Fit all trials but one, and predict that one, for every trial.
 
-    A trial that is left out is predicted with what it has of its own as it stands.
+    The unknowns of the left-out trial alone stay at their initial values.
+
+    **Returns:** root mean square errors by trial, in standard deviations of the noise.
     """
     if len(trials) < 2:
         raise ValueError("cross-validation needs two trials or more")
@@ -93,21 +103,23 @@ def cross_validate(
     for i, left in enumerate(trials):
         # Hidden, not removed, so that one compiled fit serves all.
         blind = left.keep(none(len(left), bool))
-        rest = [blind if j == i else t for j, t in enumerate(trials)]
-        one = fit(model, rest, free, hold_out=0.0, allow_unidentifiable=True, **how)
-        judge = Problem(one.model, [left], free)
-        found[left.name] = rms(judge, judge.x)
+        fitted = [blind if j == i else t for j, t in enumerate(trials)]
+        one = fit(model, fitted, free, hold_out=0.0, allow_unidentifiable=True, **how)
+        validation = Problem(one.model, [left], free)
+        found[left.name] = rms(validation, validation.x)
     return found
 
 
 def compare_fits(fits: Mapping[str, FitResult]) -> dict[str, dict[str, float]]:
-    r"""Candidate models of the same data by information criteria, the best first.
+    r"""Compare models of the same data by information criteria.
 
     With $\chi^2$ the sum of squares, $k$ unknowns and $n$ numbers measured,
     AIC is $\chi^2 + 2k$ and BIC $\chi^2 + k\ln n$; only differences matter.
+
+    **Returns:** the criteria by model, that of the least BIC first.
     """
     if len({f.measured for f in fits.values()}) > 1:
-        raise ValueError("models are compared on the same data")
+        raise ValueError("models can only be compared on the same data")
     rows = {}
     for name, f in fits.items():
         k, chi2 = len(f.x), 2 * f.cost

@@ -1,4 +1,4 @@
-"""Parameters of a model from measurements, with what is known about them afterwards."""
+"""Parameter estimation: fit a model to trials, and validate the result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,8 +11,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from djdyn.optimize.multistart import descend, is_squares, solver_for
-from djdyn.system.parameters import FreeParameter, Positive, get_parameters
+from djdyn.optimize.multistart import descend, is_least_squares, solver_for
+from djdyn.system.parameters import FreeParameter, get_parameters
+from djdyn.system.transforms import Positive
 from djdyn.typing import Numbers
 
 from .identifiability import Identifiability, UnidentifiableError, of_jacobian
@@ -22,7 +23,7 @@ from .result import FitResult
 from .trial import Trial
 
 
-ROUGH = 1e-2  # tolerance on parts of records: they only show the way
+WINDOW_TOLERANCE = 1e-2  # of fits to the first parts of records
 
 
 def fit(
@@ -43,40 +44,42 @@ def fit(
     save: Path | str | None = None,
     progress: bool = True,
 ) -> FitResult:
-    """The unknowns that make a model predict its trials best.
+    """Fit the unknown parameters of a model to trials.
 
     **Arguments:**
 
-    - `free`: paths, or `FreeParameter`s with a domain, of what all trials share; each
-      trial names its own.
+    - `free`: paths, or `FreeParameter`s with a domain, of the unknowns that all trials
+      share; each trial names its own.
     - `priors`: by path, `(mean, deviation)`, `Normal` or `LogNormal`.
     - `loss`: see `losses`; or a function from all residuals to one number, for `bfgs`
       and `adam`.
-    - `method`: `"lm"`, `"dogleg"` (least squares), `"bfgs"`, `"adam"` (any loss), or a
-      solver of Optimistix.
-    - `starts`: values by path with a leading axis, one start each; all of them descend
-      together, and the best is the answer. See `random_starts`.
-    - `grow`: shares of every record, increasing, that are fitted before all of it: what
-      comes early is simpler, and leads to where the rest can be understood.
-    - `hold_out`: the share of every record, at its end, that is not fitted but judged
-      by; or trials to judge by.
-    - `allow_unidentifiable`: fits even if the data cannot determine all unknowns to
+    - `method`: `"lm"` (Levenberg-Marquardt), `"dogleg"` or `"nl2sol"` for least
+      squares, `"bfgs"` or `"adam"` for any loss, or a solver of Optimistix.
+    - `starts`: starting points of the search, as values by path with a leading axis. It
+      runs from all of them at once and returns the best. See `random_starts`.
+    - `growing_windows`: increasing fractions of every record that are fitted before all
+      of it, because the first part of a motion is easier to fit.
+    - `hold_out`: the fraction at the end of every record that is not fitted but used
+      for validation; or trials for validation.
+    - `allow_unidentifiable`: fit even if the data cannot determine all unknowns to
       within `limit` times their scale (their size, or their prior's deviation).
-    - `save`: a file that keeps the last step. If it is there, the fit goes on from it.
+    - `save`: a file that keeps the last step. If it exists, the fit resumes there.
+
+    **Returns:** the estimates, with their uncertainty and errors on held-out data.
     """
     whole = Problem(model, trials, free, dict(priors or {}), loss)
-    problem, judges = _held_out(whole, hold_out)
+    problem, validation = _hold_out(whole, hold_out)
     solver = solver_for(method, tolerance)
-    if is_squares(solver):
+    if is_least_squares(solver):
         eqx.filter_eval_shape(problem.weighed, jnp.zeros(1))  # refuses a scalar loss
-    x0 = _lanes(problem, starts)
+    x0 = _starting_points(problem, starts)
     J = linearise_residuals(_fisher(problem), x0[0])[1]
     identifiability = of_jacobian(problem, J, limit)
     if not identifiability.ok and not allow_unidentifiable:
         raise UnidentifiableError(identifiability)
     path = None if save is None else Path(save).with_suffix(".npz")
-    squares = is_squares(solver)
-    rough = solver_for(method, max(tolerance, ROUGH))
+    squares = is_least_squares(solver)
+    rough = solver_for(method, max(tolerance, WINDOW_TOLERANCE))
     xs, past = x0, []
     for i, share in enumerate(growing_windows):
         part = _first(problem, share)
@@ -90,19 +93,19 @@ def fit(
         problem, xs, J, solver, max_steps, path, progress
     )
     history = np.concatenate([*past, history])
-    return _summary(problem, judges, x0, identifiability, xs, costs, ended, history)
+    return _summary(problem, validation, x0, identifiability, xs, costs, ended, history)
 
 
 def _first(problem: Problem, share: float) -> Problem:
-    """With the records' first part alone."""
+    """Return the problem with the first part of its records alone."""
     if not 0 < share <= 1:
-        raise ValueError(f"records grow by shares of 0 to 1, not {share}")
+        raise ValueError(f"growing windows are fractions from 0 to 1, not {share}")
     some = [t.keep(np.arange(len(t)) < round(share * len(t))) for t in problem.trials]
     return eqx.tree_at(lambda p: p.trials, problem, tuple(some))
 
 
 def _fisher(problem: Problem) -> Problem:
-    """With squares in place of a loss that has no residuals."""
+    """Return the problem with least squares in place of a scalar loss."""
     r = eqx.filter_eval_shape(problem.loss, jnp.zeros(1))
     if r.ndim:
         return problem
@@ -110,14 +113,16 @@ def _fisher(problem: Problem) -> Problem:
     return eqx.tree_at(lambda p: p.loss, problem, plain)
 
 
-def _held_out(problem: Problem, hold_out: Any) -> tuple[Problem, Problem | None]:
-    """What is fitted, and what it is judged by."""
+def _hold_out(problem: Problem, hold_out: Any) -> tuple[Problem, Problem | None]:
+    """Return the problem that is fitted, and the one for validation, if any."""
     at = lambda p: p.trials
     if not isinstance(hold_out, float | int):
         others = (hold_out,) if isinstance(hold_out, Trial) else tuple(hold_out)
         return problem, (eqx.tree_at(at, problem, others) if others else None)
     if not 0 <= hold_out < 1:
-        raise ValueError(f"a share of 0 to 1 is held out, not {hold_out}")
+        raise ValueError(
+            f"hold_out is a fraction from 0 to 1 or trials, not {hold_out}"
+        )
     if hold_out == 0:
         return problem, None
     used = [np.arange(len(t)) < round((1 - hold_out) * len(t)) for t in problem.trials]
@@ -128,8 +133,8 @@ def _held_out(problem: Problem, hold_out: Any) -> tuple[Problem, Problem | None]
     return eqx.tree_at(at, problem, parts[0]), eqx.tree_at(at, problem, parts[1])
 
 
-def _lanes(problem: Problem, starts: Mapping[str, Numbers] | None) -> Array:
-    """Unconstrained starts, one a row."""
+def _starting_points(problem: Problem, starts: Mapping[str, Numbers] | None) -> Array:
+    """Return unconstrained starting points, a row each."""
     if not starts:
         return problem.x[None]
     free = {f.path: f for f in problem.free}
@@ -139,7 +144,7 @@ def _lanes(problem: Problem, starts: Mapping[str, Numbers] | None) -> Array:
             raise ValueError(f"starts for {path!r}, which is not free in all trials")
     sizes = {path: len(x) for path, x in values.items()}
     if len({*sizes.values()}) != 1:
-        raise ValueError(f"starts need one number of them, got {sizes}")
+        raise ValueError(f"all must have the same number of starts, got {sizes}")
     shared, own = problem.split(problem.x)
     theta = {p: jax.vmap(free[p].transform.unconstrain)(x) for p, x in values.items()}
     for path, x in theta.items():
@@ -157,10 +162,12 @@ def random_starts(
     decades: float = 1.0,
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
-    """Starts about the model's own values, for `fit(starts=...)`.
+    """Draw `count` starting points about the model's own values.
 
-    Positive numbers are spread evenly in their logarithm over so many decades, others
-    evenly over as many times their size.
+    Positive parameters are distributed evenly in their logarithm over so many
+    `decades`, others evenly over as many times their size.
+
+    **Returns:** values by path with a leading axis, for `fit(starts=...)`.
     """
     rng, found = np.random.default_rng(seed), {}
     for f in free:
@@ -174,7 +181,7 @@ def random_starts(
 
 def _summary(
     problem: Problem,
-    judges: Problem | None,
+    validation: Problem | None,
     x0: Float[Array, "starts k"],
     identifiability: Identifiability,
     xs: Float[Array, "starts k"],
@@ -191,7 +198,7 @@ def _summary(
         x=x,
         J=J,
         model=model,
-        starts=tuple(start for _, start in placed),
+        trial_starts=tuple(start for _, start in placed),
         cost=float(costs[best]),
         converged=bool(converged[best]),
         history=history,
@@ -201,16 +208,17 @@ def _summary(
         before=identifiability,
         after=of_jacobian(problem, J, identifiability.limit),
         hold_out_error=None
-        if judges is None
-        else rms(judges, _judged(problem, judges, x)),
+        if validation is None
+        else rms(validation, _shared_unknowns(problem, validation, x)),
     )
 
 
-def _judged(problem: Problem, judges: Problem, x: Array) -> Array:
-    """Shared unknowns found, with what the judging trials have of their own."""
-    if len(judges.x) == len(x) and judges.names == problem.names:
+def _shared_unknowns(problem: Problem, validation: Problem, x: Array) -> Array:
+    """Return the estimates that trials share, with those of the validation's own."""
+    if len(validation.x) == len(x) and validation.names == problem.names:
         return x
-    return ravel_pytree((problem.split(x)[0], judges.split(judges.x)[1]))[0]
+    own = validation.split(validation.x)[1]
+    return ravel_pytree((problem.split(x)[0], own))[0]
 
 
 @eqx.filter_jit
@@ -219,6 +227,6 @@ def _data(problem: Problem, x: Array) -> Array:
 
 
 def rms(problem: Problem, x: Float[Array, " k"]) -> float:
-    """Root mean square error of prediction, in standard deviations of the noise."""
+    """Return the root mean square error of prediction, in standard deviations."""
     r, count = _data(problem, x), sum(int(t.present.sum()) for t in problem.trials)
     return float(jnp.sqrt(r @ r / max(count, 1)))

@@ -1,4 +1,4 @@
-r"""What residuals cost: squares, or less where a measurement may be an outlier.
+r"""Loss functions: squares, and robust losses for measurements with outliers.
 
 A loss turns a residual $r$ into $\tilde r$ with $\tilde r^2 = c^2\rho(r^2/c^2)$, so
 that methods of least squares minimise $\tfrac12\sum c^2\rho$. Residuals are in standard
@@ -14,49 +14,51 @@ from jaxtyping import Array, Float
 from djdyn.typing import Scalar, si
 
 
-Residuals = Float[Array, " n"]
+Flat = Float[Array, " n"]  # residuals
 
 
 class AbstractLoss(eqx.Module):
+    """A loss as a map from residuals to residuals."""
+
     @abc.abstractmethod
-    def __call__(self, r: Residuals) -> Residuals:
-        """Residuals whose squares are the loss."""
+    def __call__(self, r: Flat) -> Flat:
+        """Return residuals whose squares are the loss."""
 
 
 class Squares(AbstractLoss):
-    """Least squares: noise is normal."""
+    """Least squares, for normal noise."""
 
-    def __call__(self, r: Residuals) -> Residuals:
+    def __call__(self, r: Flat) -> Flat:
         return r
 
 
 class Huber(AbstractLoss):
-    r"""Squares up to `width`, straight beyond: $\rho = 2\sqrt z - 1$."""
+    r"""Huber loss: quadratic up to `width`, linear beyond, $\rho = 2\sqrt z - 1$."""
 
     width: Scalar = eqx.field(converter=si("", above=0.0), default=1.345)
 
-    def __call__(self, r: Residuals) -> Residuals:
+    def __call__(self, r: Flat) -> Flat:
         x = jnp.abs(r) / self.width
         far = jnp.sign(r) * self.width * jnp.sqrt(jnp.maximum(2 * x - 1, 1.0))
         return jnp.where(x > 1, far, r)
 
 
 class SoftL1(AbstractLoss):
-    r"""Huber's without a corner: $\rho = 2(\sqrt{1 + z} - 1)$."""
+    r"""Smooth version of the Huber loss, $\rho = 2(\sqrt{1 + z} - 1)$."""
 
     width: Scalar = eqx.field(converter=si("", above=0.0), default=1.345)
 
-    def __call__(self, r: Residuals) -> Residuals:
+    def __call__(self, r: Flat) -> Flat:
         z = (r / self.width) ** 2
         return r * jnp.sqrt(2 / (jnp.sqrt(1 + z) + 1))
 
 
 class Cauchy(AbstractLoss):
-    r"""Outliers hardly count: $\rho = \ln(1 + z)$."""
+    r"""Cauchy loss, in which outliers hardly count, $\rho = \ln(1 + z)$."""
 
     width: Scalar = eqx.field(converter=si("", above=0.0), default=2.385)
 
-    def __call__(self, r: Residuals) -> Residuals:
+    def __call__(self, r: Flat) -> Flat:
         z = (r / self.width) ** 2
         near = z < 1e-8
         safe = jnp.where(near, 1.0, z)

@@ -1,4 +1,4 @@
-"""Samples of what the data leave possible, by NUTS (the extra `bayes`)."""
+"""Samples of the posterior distribution by NUTS (needs the extra `bayes`)."""
 
 import dataclasses
 import importlib
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from djdyn.optimize.multistart import Units, cost_in_units
+from djdyn.optimize.problem import Scaling, scaled_cost
 
 from .problem import Problem
 from .result import FitResult
@@ -18,10 +18,10 @@ from .result import FitResult
 
 @dataclasses.dataclass(frozen=True)
 class Posterior:
-    """Chains of parameters by path, and whether they can be trusted.
+    """Samples of the posterior distribution, by path, and checks of their chains.
 
-    `mixing` compares the variance between chains with that within (R hat): close to
-    one where all chains tell the same.
+    `mixing` is R hat, which compares the variance between chains with that within, and
+    is close to one where chains agree. `divergent` counts divergent steps.
     """
 
     values: dict[str, Float[np.ndarray, "chains samples ..."]]
@@ -29,7 +29,7 @@ class Posterior:
     divergent: int
 
     def interval(self, path: str, share: float = 0.95) -> tuple[Any, Any]:
-        """Quantiles, entry by entry."""
+        """Return the credible interval of a parameter, entry by entry."""
         flat = self.values[path].reshape(-1, *self.values[path].shape[2:])
         low, high = np.quantile(flat, [(1 - share) / 2, (1 + share) / 2], axis=0)
         return low, high
@@ -54,10 +54,17 @@ def posterior(
     chains: int = 4,
     seed: int = 0,
 ) -> Posterior:
-    """Samples about a fit, all chains at once.
+    """Sample the posterior distribution of the unknowns of a fit by NUTS.
 
-    Where no prior stands, unconstrained numbers are thought equally likely: a positive
-    number evenly in its logarithm.
+    Without a prior, all values of an unconstrained unknown are equally likely; those of
+    a positive parameter are so in its logarithm.
+
+    **Arguments:**
+
+    - `samples`, `warmup`: steps of each chain that are kept, and that adapt it.
+    - `chains`: number of chains, which run at once.
+
+    **Returns:** the samples by path, and checks of their chains.
     """
     try:
         blackjax: Any = importlib.import_module("blackjax")
@@ -87,9 +94,9 @@ def _sample(
     warmup: int,
     chains: int,
 ) -> tuple[Float[Array, "chains samples k"], Array]:
-    """In coordinates where the posterior would be round if the model were linear."""
-    units = Units(jnp.ones_like(x), jnp.ones(()))
-    log_density = lambda z: -cost_in_units(x + half @ z, problem, units)
+    """Sample in coordinates in which the posterior of a linear model is isotropic."""
+    units = Scaling(jnp.ones_like(x), jnp.ones(()))
+    log_density = lambda z: -scaled_cost(x + half @ z, problem, units)
 
     def chain(key: Array) -> tuple[Array, Array]:
         first, second, third = jax.random.split(key, 3)
@@ -109,7 +116,7 @@ def _sample(
 
 
 def _mixing(x: Float[np.ndarray, "chains samples ..."]) -> float:
-    """R hat of halved chains, the worst entry."""
+    """Return R hat of split chains, the largest of all entries."""
     n = x.shape[1] // 2
     halves = np.concatenate([x[:, :n], x[:, n : 2 * n]])
     within = halves.var(1, ddof=1).mean(0)

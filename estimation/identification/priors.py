@@ -1,4 +1,4 @@
-"""What is thought of a parameter before the data speak."""
+"""Prior distributions of parameters."""
 
 import abc
 from collections.abc import Mapping
@@ -11,37 +11,39 @@ from jaxtyping import Array, Float
 from djdyn.typing import si
 
 
-Numbers = Float[Array, "..."]
+Value = Float[Array, "..."]
 
 
 class AbstractPrior(eqx.Module):
+    """A prior distribution of one parameter."""
+
     @abc.abstractmethod
-    def __call__(self, value: Numbers) -> Numbers:
-        """How far a value is from what is thought, in standard deviations."""
+    def __call__(self, value: Value) -> Value:
+        """Return how far a value is from the prior's centre, in standard deviations."""
 
 
 class Normal(AbstractPrior):
-    """About `mean`, give or take `deviation`."""
+    """Normal distribution with a `mean` and a standard `deviation`."""
 
-    mean: Numbers = eqx.field(converter=si(""))
-    deviation: Numbers = eqx.field(converter=si("", above=0.0))
+    mean: Value = eqx.field(converter=si(""))
+    deviation: Value = eqx.field(converter=si("", above=0.0))
 
-    def __call__(self, value: Numbers) -> Numbers:
+    def __call__(self, value: Value) -> Value:
         return (value - self.mean) / self.deviation
 
 
 class LogNormal(AbstractPrior):
-    """About `median`, give or take a factor of `exp(spread)`."""
+    """Log-normal distribution: `spread` is the deviation of the logarithm."""
 
-    median: Numbers = eqx.field(converter=si("", above=0.0))
-    spread: Numbers = eqx.field(converter=si("", above=0.0))
+    median: Value = eqx.field(converter=si("", above=0.0))
+    spread: Value = eqx.field(converter=si("", above=0.0))
 
-    def __call__(self, value: Numbers) -> Numbers:
+    def __call__(self, value: Value) -> Value:
         return jnp.log(value / self.median) / self.spread
 
 
 def as_priors(priors: Mapping[str, Any] | None) -> dict[str, AbstractPrior]:
-    """A pair of numbers is the mean and deviation of a normal one."""
+    """Return priors by path, where a pair is the mean and deviation of a normal one."""
     found = {}
     for path, prior in (priors or {}).items():
         found[path] = prior if isinstance(prior, AbstractPrior) else Normal(*prior)

@@ -1,4 +1,4 @@
-"""A model, its unknowns and the trials that speak of them: one vector of residuals."""
+"""Estimation problems: the residuals of trials as a function of the unknowns."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from djdyn.optimize.multistart import AbstractProblem, Flat, entries
-from djdyn.system.parameters import Box, FreeParameter, Unbounded, pack, unpack
+from djdyn.optimize.problem import AbstractProblem, Flat, entries
+from djdyn.system.parameters import FreeParameter, pack, unpack
+from djdyn.system.transforms import Box, Unbounded
 from djdyn.typing import Scalar
 
 from .losses import Squares
@@ -18,18 +19,19 @@ from .priors import AbstractPrior, Normal, as_priors
 from .trial import Trial
 
 
-FEW = 16  # unknowns up to which a gradient is taken forward
+MAX_FORWARD_UNKNOWNS = 16  # up to which gradients are taken in forward mode
 
 
 def _of_start(f: FreeParameter) -> bool:
+    """Return whether a free parameter belongs to the start of a trial."""
     return f.path.split(".")[0].split("[")[0] == "start"
 
 
 class Problem(AbstractProblem):
-    """What `fit` solves: unknown numbers shared by all trials, and those of each.
+    """The estimation problem of `fit`: unknowns of all trials, and of each trial alone.
 
-    `loss` maps residuals to residuals whose squares count (see `losses`), or to one
-    number.
+    `loss` maps residuals to residuals whose squares are summed (see `losses`), or to
+    one number.
     """
 
     model: PyTree
@@ -52,10 +54,10 @@ class Problem(AbstractProblem):
         self.priors, self.loss = as_priors(priors), loss or Squares()
         for f in (*self.free, *(f for t in self.trials for f in t.free)):
             if isinstance(f.transform, Box):
-                raise ValueError(f"{f.path!r}: estimates are Bounded, not Between")
+                raise ValueError(f"{f.path!r}: estimates take a Sigmoid, not a Box")
         names = [t.name for t in self.trials]
         if len({*names}) != len(names):
-            raise ValueError(f"trials need names of their own, got {', '.join(names)}")
+            raise ValueError(f"trials need different names, got {', '.join(names)}")
         shared, own = self._packed()
         if not shared and not any(own):
             raise ValueError("no free parameter is named")
@@ -68,6 +70,7 @@ class Problem(AbstractProblem):
     # Unknowns -------------------------------------------------------------------------
 
     def _packed(self) -> tuple[dict[str, Array], tuple[dict[str, Array], ...]]:
+        """Return the unconstrained unknowns: shared ones, and those of each trial."""
         own = []
         for t in self.trials:
             mine = {}
@@ -82,11 +85,11 @@ class Problem(AbstractProblem):
         return ravel_pytree(self._packed())[0]
 
     def split(self, x: Flat) -> tuple[dict[str, Array], tuple[dict[str, Array], ...]]:
-        """Unconstrained numbers by path: the shared ones, and those of each trial."""
+        """Return the entries of `x` by path: shared ones, and those of each trial."""
         return ravel_pytree(self._packed())[1](x)
 
     def _listed(self) -> list[tuple[str, FreeParameter, Array]]:
-        """Name, transform and unconstrained value, in the order of `x`."""
+        """Return name, transform and unconstrained value, in the order of `x`."""
         shared, own = self._packed()
         at = {f.path: f for f in self.free}
         found = [(path, at[path], shared[path]) for path in sorted(shared)]
@@ -97,12 +100,12 @@ class Problem(AbstractProblem):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One for every entry of `x`."""
+        """Names of all entries of `x`."""
         return entries({name: x for name, _, x in self._listed()})
 
     @property
     def scale(self) -> Flat:
-        """How much each unknown may well change: its prior's deviation or its size."""
+        """Typical change of each unknown: its prior's deviation, or its size."""
         found = []
         for name, f, x in self._listed():
             size, prior = jnp.ones(x.shape), self._prior(name)
@@ -115,10 +118,11 @@ class Problem(AbstractProblem):
         return jnp.concatenate(found)
 
     def _prior(self, name: str) -> AbstractPrior | None:
+        """Return the prior of an unknown, of one trial or of all."""
         return self.priors.get(name, self.priors.get(name.split("/", 1)[-1]))
 
     def values(self, x: Flat) -> dict[str, Array]:
-        """Parameters by path, those of a trial as `trial/path`."""
+        """Return parameters by path, those of a trial as `trial/path`."""
         shared, own = self.split(x)
         theta = {**shared}
         for trial, mine in zip(self.trials, own, strict=True):
@@ -133,11 +137,11 @@ class Problem(AbstractProblem):
         return found
 
     def flat_values(self, x: Flat) -> Float[Array, " m"]:
-        """All parameters, one after the other."""
+        """Return all parameters in one flat array."""
         return jnp.concatenate([v.ravel() for v in self.values(x).values()])
 
     def placed(self, x: Flat) -> tuple[PyTree, list[tuple[PyTree, PyTree]]]:
-        """The model with shared unknowns put in; model and start of each trial."""
+        """Return the model with unknowns put in, and model and start of each trial."""
         shared, own = self.split(x)
         model = unpack(self.model, self.free, shared) if self.free else self.model
         both = [
@@ -148,7 +152,10 @@ class Problem(AbstractProblem):
     # Residuals ------------------------------------------------------------------------
 
     def data_residuals(self, x: Flat, adjoint: str = "forward") -> tuple[Array, Array]:
-        """Of all trials, and what else ought to be zero; alike trials run as lanes."""
+        """Return the residuals of all trials, and of their additional equations.
+
+        Trials of the same shape run in one batch.
+        """
         shared, own = self.split(x)
         model = unpack(self.model, self.free, shared) if self.free else self.model
 
@@ -173,18 +180,19 @@ class Problem(AbstractProblem):
         )
 
     def residuals(self, x: Flat, adjoint: str = "forward") -> Float[Array, " n"]:
-        """Of data by the loss, then what else ought to be zero, then of priors."""
+        """Return residuals of the data by the loss, additional ones, and of priors."""
         r, extra = self.data_residuals(x, adjoint)
         return jnp.concatenate([self.weighed(r), extra, self.prior_residuals(x)])
 
     def weighed(self, r: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Residuals by the loss, if it gives residuals."""
+        """Return the loss of residuals as residuals; refuse a scalar loss."""
         r = self.loss(r)
         if r.ndim == 0:
             raise ValueError("least squares need a loss that gives residuals")
         return r
 
     def prior_residuals(self, x: Flat) -> Float[Array, " p"]:
+        """Return the distances of parameters from their priors, in deviations."""
         found = [jnp.zeros(0)]
         for name, value in self.values(x).items():
             prior = self._prior(name)
@@ -193,14 +201,14 @@ class Problem(AbstractProblem):
         return jnp.concatenate(found)
 
     def cost(self, x: Flat, adjoint: str = "reverse") -> Scalar:
-        """Half the sum of squares, or the loss's number with squares of the rest."""
+        """Return half the sum of squares; a scalar loss replaces that of the data."""
         r, extra = self.data_residuals(x, adjoint)
         r = self.loss(r)
-        rest = jnp.concatenate([extra, self.prior_residuals(x)])
-        return (r if r.ndim == 0 else r @ r / 2) + rest @ rest / 2
+        others = jnp.concatenate([extra, self.prior_residuals(x)])
+        return (r if r.ndim == 0 else r @ r / 2) + others @ others / 2
 
     def linearise_residuals(self, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
-        """Residuals and their Jacobian, forward unless there are more unknowns."""
+        """Return residuals and Jacobian, in reverse mode if unknowns outnumber data."""
         n = sum(t.values.size for t in self.trials)
         adjoint, jacobian = ("forward", jax.jacfwd) if x.size <= n else (
             "reverse", jax.jacrev)  # fmt: skip
@@ -209,16 +217,16 @@ class Problem(AbstractProblem):
         return r, J
 
     def bounds(self) -> tuple[Flat, Flat]:
-        """None: transforms keep estimates in their domains."""
+        """Return infinite bounds: transforms keep estimates in their domains."""
         everywhere = jnp.full_like(self.x, jnp.inf)
         return -everywhere, everywhere
 
     def penalties(self) -> None:
-        """None: priors are known as well as all else."""
+        """Return None: an estimation problem has no penalties."""
 
     def slope(self, x: Flat) -> tuple[Scalar, Flat]:
-        """Cost and its gradient, forward for few unknowns."""
-        if x.size > FEW:
+        """Return the cost and its gradient, in forward mode for few unknowns."""
+        if x.size > MAX_FORWARD_UNKNOWNS:
             return jax.value_and_grad(self.cost)(x, "reverse")
         twice = lambda x: (self.cost(x, "forward"),) * 2
         g, f = jax.jacfwd(twice, has_aux=True)(x)
@@ -226,7 +234,7 @@ class Problem(AbstractProblem):
 
 
 def _place(model: PyTree, trial: Trial, mine: dict[str, Array]) -> tuple:
-    """Model and start of a trial with its own unknowns put in."""
+    """Return the model and the start of a trial with its own unknowns."""
     ours = [f for f in trial.free if _of_start(f)]
     theirs = [f for f in trial.free if not _of_start(f)]
     model = unpack(model, theirs, mine) if theirs else model
@@ -235,20 +243,26 @@ def _place(model: PyTree, trial: Trial, mine: dict[str, Array]) -> tuple:
 
 
 def _kind(trial: Trial) -> Any:
-    """Equal for trials that one compiled function serves."""
+    """Return a key that is equal for trials that can run in one batch."""
     arrays, static = eqx.partition((trial.predict, trial.start), eqx.is_array)
     shapes = tuple(x.shape for x in jax.tree.leaves(eqx.filter(trial, eqx.is_array)))
-    rest = jax.tree.structure(arrays), tuple(jax.tree.leaves(static))
-    return trial.times, trial.labels, jax.tree.structure(trial.free), shapes, rest
+    static_parts = jax.tree.structure(arrays), tuple(jax.tree.leaves(static))
+    free = jax.tree.structure(trial.free)
+    return trial.times, trial.labels, free, shapes, static_parts
 
 
 @eqx.filter_jit
 def linearise_residuals(problem: Problem, x: Flat) -> tuple[Array, Float[Array, "n k"]]:
-    """Residuals and their Jacobian, compiled."""
+    """Linearise the residuals of a problem, compiled.
+
+    **Returns:** the residuals and their Jacobian.
+    """
     return problem.linearise_residuals(x)
 
 
 @eqx.filter_jit
-def shown(problem: Problem, x: Flat) -> tuple[dict[str, Array], Float[Array, "m k"]]:
-    """Parameters by path, and how all of them change with the unknowns."""
+def values_and_jacobian(
+    problem: Problem, x: Flat
+) -> tuple[dict[str, Array], Float[Array, "m k"]]:
+    """Return parameters by path, and their Jacobian by the unknowns."""
     return problem.values(x), jax.jacfwd(problem.flat_values)(x)

@@ -1,4 +1,4 @@
-"""What a record says about itself: resting places, noise, and lag."""
+"""Static means, noise and time lags of recorded data."""
 
 import equinox as eqx
 import numpy as np
@@ -9,11 +9,11 @@ from djdyn.typing import Number
 from ..markers.recording import MarkerData
 
 
-NORMAL = 1.4826  # deviations of a normal law per median absolute deviation
+DEVIATIONS_PER_MAD = 1.4826  # of a normal distribution; MAD: median absolute deviation
 
 
 class StaticMean(eqx.Module):
-    """Mean places of markers at rest, deviations of one sample, and samples used."""
+    """Mean positions of static markers, deviations of one sample, and samples used."""
 
     positions: Float[np.ndarray, "m 3"]
     deviations: Float[np.ndarray, "m 3"]
@@ -21,10 +21,12 @@ class StaticMean(eqx.Module):
 
 
 def static_mean(data: MarkerData, reject: Number = 4.0) -> StaticMean:
-    """Averages a trial in which nothing moves, marker by marker.
+    """Average a static recording, marker by marker.
 
-    Samples more than `reject` deviations from the median, by the median deviation, are
-    left out. A marker that is never seen is an error.
+    Samples more than `reject` robust standard deviations from the median are left out.
+    A marker that is never seen is an error.
+
+    **Returns:** means, deviations and sample counts of all markers.
     """
     rows = []
     for i, label in enumerate(data.labels):
@@ -32,7 +34,7 @@ def static_mean(data: MarkerData, reject: Number = 4.0) -> StaticMean:
         if not len(seen):
             raise ValueError(f"marker {label!r} is never seen")
         off = np.abs(seen - np.median(seen, 0))
-        near = np.all(off <= reject * NORMAL * np.median(off, 0), 1)
+        near = np.all(off <= reject * DEVIATIONS_PER_MAD * np.median(off, 0), 1)
         near = near if near.any() else np.ones_like(near)
         rows.append((seen[near].mean(0), seen[near].std(0), near.sum()))
     means, deviations, counts = (np.stack(column) for column in zip(*rows, strict=True))
@@ -40,19 +42,21 @@ def static_mean(data: MarkerData, reject: Number = 4.0) -> StaticMean:
 
 
 def estimate_noise(data: MarkerData) -> Float[np.ndarray, "m 3"]:
-    r"""Deviation of the noise of every channel, m, from a record of moving markers.
+    r"""Estimate the noise of every channel from a recording of moving markers.
 
     Third differences of white noise have the variance $20\sigma^2$, and those of a
     motion of angular frequency $\omega$ are its amplitude times $(\omega\,dt)^3$, which
-    is nothing if the record resolves the motion. Gaps and outliers are left out.
+    is negligible if the record resolves the motion. Gaps and outliers are left out.
+
+    **Returns:** standard deviations, m.
     """
     third = np.diff(data.with_gaps, 3, axis=0)
     for i, label in enumerate(data.labels):
         if np.sum(np.isfinite(third[:, i, 0])) < 10:
             raise ValueError(
-                f"marker {label!r} is not seen long enough to tell its noise"
+                f"marker {label!r} is not seen long enough to estimate its noise"
             )
-    return NORMAL * np.nanmedian(np.abs(third), 0) / np.sqrt(20.0)
+    return DEVIATIONS_PER_MAD * np.nanmedian(np.abs(third), 0) / np.sqrt(20.0)
 
 
 def lag(
@@ -61,18 +65,21 @@ def lag(
     rate: Number,
     longest: Number,
 ) -> float:
-    """Seconds by which a channel comes after another, by their cross-correlation.
+    """Estimate the time lag of one channel behind another by cross-correlation.
 
     **Arguments:**
 
     - `reference`, `delayed`: samples at equal times; NaN where there is none.
     - `rate`: samples per second.
-    - `longest`: the lag looked for is at most this, s, either way.
+    - `longest`: the largest lag, s, in either direction.
+
+    **Returns:** the lag, s.
     """
     most = int(np.ceil(longest * rate))
     if most >= len(reference) - 2:
         raise ValueError(
-            f"lags up to {longest:g} s cannot be seen in {len(reference) / rate:g} s"
+            f"lags up to {longest:g} s need a record longer than "
+            f"{len(reference) / rate:g} s"
         )
     found = np.array(
         [_correlation(reference, delayed, k) for k in range(-most, most + 1)]
@@ -83,12 +90,12 @@ def lag(
     if peak in (0, 2 * most):
         raise ValueError(f"the correlation peaks at the longest lag, {longest:g} s")
     before, at, after = found[peak - 1 : peak + 2]
-    part = 0.5 * (before - after) / (before - 2 * at + after)  # the parabola's summit
+    part = 0.5 * (before - after) / (before - 2 * at + after)  # vertex of a parabola
     return float((peak - most + part) / rate)
 
 
 def _correlation(a: np.ndarray, b: np.ndarray, shift: int) -> float:
-    """Of `a[k]` and `b[k + shift]`, over the samples that both have."""
+    """Return the correlation of `a[k]` and `b[k + shift]`, where both are known."""
     a, b = (a[: len(a) - shift], b[shift:]) if shift >= 0 else (a[-shift:], b[:shift])
     both = np.isfinite(a) & np.isfinite(b)
     if both.sum() < 2 or not (np.ptp(a[both]) and np.ptp(b[both])):

@@ -1,4 +1,4 @@
-"""What a fit found, and how surely."""
+"""The result of a fit: estimates, covariance, and validation."""
 
 import dataclasses
 import functools
@@ -7,31 +7,36 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from djdyn.optimize.multistart import entries
-from djdyn.system.parameters import Positive, Sigmoid, Unbounded, parameters
+from djdyn.optimize.problem import entries
+from djdyn.system.parameters import parameters
+from djdyn.system.transforms import Positive, Sigmoid, Unbounded
 
 from .identifiability import Identifiability
-from .problem import Problem, shown
+from .problem import Problem, values_and_jacobian
 
 
-ELEMENTWISE = (Unbounded, Positive, Sigmoid)
+ELEMENTWISE_TRANSFORMS = (Unbounded, Positive, Sigmoid)
 
 
 @dataclasses.dataclass(frozen=True)
 class FitResult:
-    """Prints as a table of parameters with their 95 % intervals.
+    """Estimates of a fit, which print as a table with 95 % intervals.
 
-    `x` are the unknowns unconstrained, in the order of `problem.names`, `J` the
-    Jacobian of the residuals there; `history` has the costs of every start (columns)
-    after every step. `held_out` is the root mean square error on data not fitted, in
-    standard deviations of the noise.
+    - `x`: the unknowns, unconstrained, in the order of `problem.names`; `J`: the
+      Jacobian of the residuals there; `cost`: half the sum of their squares.
+    - `model`: the model with the estimates; `trial_starts`: the start of each trial.
+    - `history`: costs of every starting point (columns) after every step; `all_x0`,
+      `all_x` and `costs`: where each began and ended, and its cost.
+    - `before`, `after`: identifiability at the first starting point and at `x`.
+    - `hold_out_error`: the root mean square error on data not fitted, in standard
+      deviations of the noise.
     """
 
     problem: Problem
     x: Float[Array, " k"]
     J: Float[Array, "n k"]
     model: PyTree
-    starts: tuple[PyTree, ...]
+    trial_starts: tuple[PyTree, ...]
     cost: float
     converged: bool
     history: Float[np.ndarray, "steps starts"]
@@ -44,7 +49,7 @@ class FitResult:
 
     @property
     def x0(self) -> Float[Array, " k"]:
-        """Where the best descent started."""
+        """Starting point of the best descent."""
         return jnp.asarray(self.all_x0[int(np.argmin(self.costs))])
 
     # Estimates ------------------------------------------------------------------------
@@ -52,16 +57,19 @@ class FitResult:
     @functools.cached_property
     def values(self) -> dict[str, np.ndarray]:
         """Parameters by path, those of a trial as `trial/path`."""
-        return {k: np.asarray(v) for k, v in shown(self.problem, self.x)[0].items()}
+        return {
+            k: np.asarray(v)
+            for k, v in values_and_jacobian(self.problem, self.x)[0].items()
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One for every number of `values`, and row of `covariance`."""
+        """Names of all numbers of `values`, and rows of `covariance`."""
         return entries(self.values)
 
     @functools.cached_property
     def covariance_x(self) -> Float[np.ndarray, "k k"]:
-        """Of the unconstrained unknowns: the inverse of Fisher's information."""
+        """Covariance of the unconstrained unknowns: the inverse Fisher information."""
         scale = np.asarray(self.problem.scale)
         least = np.finfo(float).eps * self.after.singular.max()
         half = self.after.directions / np.maximum(self.after.singular, least)[:, None]
@@ -69,12 +77,13 @@ class FitResult:
 
     @functools.cached_property
     def covariance(self) -> Float[np.ndarray, "m m"]:
-        """Of the parameters, to first order."""
-        D = np.asarray(shown(self.problem, self.x)[1])
+        """Covariance of the parameters, to first order."""
+        D = np.asarray(values_and_jacobian(self.problem, self.x)[1])
         return D @ self.covariance_x @ D.T
 
     @property
     def correlation(self) -> Float[np.ndarray, "m m"]:
+        """Correlation of the parameters."""
         deviation = np.sqrt(np.diag(self.covariance))
         safe = np.where(deviation > 0, deviation, 1.0)
         return self.covariance / np.outer(safe, safe)
@@ -88,12 +97,12 @@ class FitResult:
         return {k: sd.reshape(v.shape) for (k, v), sd in pairs}
 
     def intervals(self, z: float = 1.96) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Ends of the intervals of `z` standard errors, inside of the domains."""
+        """Return intervals of `z` standard errors by path, within the domains."""
         found, at = {}, 0
         for name, f, like in self.problem._listed():
             one = slice(at, at + like.size)
             at += like.size
-            if isinstance(f.transform, ELEMENTWISE):
+            if isinstance(f.transform, ELEMENTWISE_TRANSFORMS):
                 half = z * np.sqrt(np.diag(self.covariance_x)[one])
                 ends = [self.x[one] + s * half for s in (-1, 1)]
                 inside = [f.transform.constrain(e.reshape(like.shape)) for e in ends]
@@ -103,26 +112,29 @@ class FitResult:
             found.setdefault(name, (value - half, value + half))
         return {name: found[name] for name in self.values}
 
-    # Judgement ------------------------------------------------------------------------
+    # Validation -----------------------------------------------------------------------
 
     @property
-    def evaluations(self) -> int:
-        """Predictions with a Jacobian: a step of a start each, and before and after."""
+    def num_evaluations(self) -> int:
+        """Number of predictions with a Jacobian: one a step and start, and two more."""
         return len(self.history) * len(self.costs) + 2
 
     @property
     def measured(self) -> int:
-        """Numbers that were fitted."""
+        """Number of measured values that were fitted."""
         return int(sum(t.present.sum() for t in self.problem.trials))
 
     @property
     def chi2(self) -> float:
-        """Squares over degrees of freedom; one, if noise is all that is left."""
+        """Reduced chi-squared: one if the residuals are noise."""
         return 2 * self.cost / max(self.measured - len(self.x), 1)
 
     def __str__(self) -> str:
         low_high = self.intervals()
-        first = {k: np.asarray(v) for k, v in shown(self.problem, self.x0)[0].items()}
+        first = {
+            k: np.asarray(v)
+            for k, v in values_and_jacobian(self.problem, self.x0)[0].items()
+        }
         units = _units(self.problem)
         rows = [("parameter", "start", "found", "± (1 sd)", "95 % interval", "unit")]
         for name, value in self.values.items():

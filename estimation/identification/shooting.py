@@ -1,4 +1,4 @@
-"""Long or chaotic records in pieces, each from a start of its own."""
+"""Multiple shooting: long or chaotic records in pieces, each with its own start."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,18 +17,18 @@ Flow = Callable[..., tuple[Array, PyTree]]  # (model, times, start) -> values, e
 
 
 class _Shooting(eqx.Module):
-    """Predicts piece by piece; ends ought to be where the next pieces start."""
+    """Predict a record piece by piece; the gaps between pieces should be zero."""
 
     flow: Flow
     pieces: tuple[int, ...] = eqx.field(static=True)  # first rows, and the last
     tightness: Float[Array, " s"]
-    alike: bool = eqx.field(static=True)
+    batched: bool = eqx.field(static=True)
 
     def __call__(
         self, model: PyTree, times: np.ndarray, start: list[PyTree]
     ) -> tuple[Array, Array]:
-        if self.alike:
-            return self._lanes(model, times[: self.pieces[1] + 1], start)
+        if self.batched:
+            return self._batch(model, times[: self.pieces[1] + 1], start)
         values, gaps = [], []
         for i, (a, b) in enumerate(zip(self.pieces, self.pieces[1:], strict=False)):
             last = b == len(times)
@@ -39,7 +39,7 @@ class _Shooting(eqx.Module):
                 gaps.append(off / self.tightness)
         return jnp.concatenate(values), jnp.concatenate(gaps)
 
-    def _lanes(
+    def _batch(
         self, model: PyTree, times: np.ndarray, start: list[PyTree]
     ) -> tuple[Array, Array]:
         stacked = jax.tree.map(lambda *x: jnp.stack(x), *start)
@@ -55,42 +55,44 @@ def multiple_shooting(
     times: Any,
     values: Any,
     flow: Flow,
-    starts: Sequence[PyTree],
+    piece_starts: Sequence[PyTree],
     *,
     tightness: Any,
     autonomous: bool = False,
     **more: Any,
 ) -> Trial:
-    """A trial whose record is predicted in pieces, from unknown starts.
+    """Return a trial whose record is predicted in pieces, from unknown starts.
 
-    Errors cannot grow over more than a piece, so a fit that would be lost in a long or
-    chaotic record finds its way.
+    Errors grow over one piece only, so that fits to long or chaotic records converge.
 
     **Arguments:**
 
     - `flow`: `(model, times, start)` to values at the times and the state at the last.
-    - `starts`: a guess for the start of every piece; pieces are equally long.
-    - `tightness`: how far apart an end and the next start may be, in the units of the
-      state (one number, or one for each of its numbers); small ones close the gaps.
-    - `autonomous`: nothing depends on when it happens, and samples are evenly spaced:
-      then pieces run as lanes of one batch.
-    - `more`: as for `Trial`.
+    - `piece_starts`: a guess of the start of every piece; pieces are equally long.
+    - `tightness`: standard deviation of the gap between an end and the next start, in
+      the units of the state (one number, or one for each of its entries).
+    - `autonomous`: the model does not depend on time and samples are evenly spaced, so
+      that pieces can run in one batch.
+    - `more`: further arguments of `Trial`.
+
+    **Returns:** the trial; the starts of its pieces are its own free parameters.
     """
-    n, count = len(times), len(starts)
+    n, count = len(times), len(piece_starts)
     if not 2 <= count <= n // 2:
         raise ValueError(f"{n} rows make 2 to {n // 2} pieces, not {count}")
     steps = np.diff(np.asarray(times, float))
     if autonomous and (n % count or np.ptp(steps) > 1e-6 * steps.mean()):
         raise ValueError(
-            f"lanes need evenly spaced samples in equal pieces, not {n} in {count}"
+            f"autonomous pieces need evenly spaced samples and equal lengths, not {n} "
+            f"samples in {count} pieces"
         )
     pieces = tuple(np.linspace(0, n, count + 1).round().astype(int).tolist())
-    size = ravel_pytree(starts[0])[0].shape
+    size = ravel_pytree(piece_starts[0])[0].shape
     close = jnp.broadcast_to(jnp.asarray(tightness, float), size)
-    paths = jax.tree_util.tree_leaves_with_path({"start": list(starts)})
+    paths = jax.tree_util.tree_leaves_with_path({"start": list(piece_starts)})
     free = [_dotted(path) for path, _ in paths]
     predict = _Shooting(flow, pieces, close, autonomous)
-    return Trial(times, values, predict, start=list(starts), free=free, **more)
+    return Trial(times, values, predict, start=list(piece_starts), free=free, **more)
 
 
 def _dotted(path: tuple) -> str:

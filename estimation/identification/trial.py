@@ -1,4 +1,4 @@
-"""What was measured in one run, how surely, and how a model predicts it."""
+"""Trials: the measurements of one run, their noise, and how a model predicts them."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -13,23 +13,23 @@ from djdyn.system.parameters import FreeParameter
 
 
 Predict = Callable[..., Any]
-FINEST = 1e-6  # of a channel's deviation: no estimate of its noise is below
+MIN_RELATIVE_NOISE = 1e-6  # of a channel's deviation
 
 
 def measurement_noise(
     values: Float[np.ndarray, "n c"], present: Bool[np.ndarray, "n c"]
 ) -> Float[np.ndarray, " c"]:
-    r"""Standard deviation of white noise on smooth channels, from third differences.
+    r"""Estimate the noise of smooth channels from third differences.
 
-    Those of noise have the variance $20\sigma^2$; those of a well sampled motion are
-    small.
+    Third differences of white noise have the variance $20\sigma^2$; those of a well
+    sampled motion are small.
     """
     x = np.where(present, values, np.nan)
     third = np.abs(np.diff(x, 3, axis=0))
     seen = np.isfinite(third).any(0)
     rough = np.zeros(x.shape[1])
     rough[seen] = np.nanmedian(third[:, seen], axis=0) / 0.6745 / np.sqrt(20)
-    return np.maximum(rough, FINEST * np.nanstd(x, axis=0))
+    return np.maximum(rough, MIN_RELATIVE_NOISE * np.nanstd(x, axis=0))
 
 
 class Trial(eqx.Module):
@@ -40,14 +40,14 @@ class Trial(eqx.Module):
     - `times`, `values`: one row a time, one column a channel.
     - `predict`: `(model, times)`, or `(model, times, start)` where the trial has a
       `start`, to values. A module or a function of a module's level; the times it gets
-      are NumPy's. One that takes `adjoint` is told `"forward"` or `"reverse"`. It may
-      also give a pair, values and further numbers that ought to be zero.
+      are NumPy's. If it takes `adjoint`, it is given `"forward"` or `"reverse"`. It may
+      also return a pair: values, and further residuals that should be zero.
     - `present`: false where nothing was measured; by default wherever a value is NaN.
     - `sigma`: standard deviation of the noise, one or one a channel; by default
       estimated from the roughness of the record.
-    - `start`: initial state, or whatever else is this trial's own; any pytree.
-    - `free`: what is unknown in this trial alone: `start.q[0]`, `start.v`, or the path
-      of a number of the model that has another value in each trial.
+    - `start`: the initial state, or other data of this trial alone; any pytree.
+    - `free`: unknowns of this trial alone: `start.q[0]`, `start.v`, or the path of a
+      parameter of the model that has a different value in each trial.
     """
 
     times: tuple[float, ...] = eqx.field(static=True)
@@ -59,7 +59,7 @@ class Trial(eqx.Module):
     free: tuple[FreeParameter, ...]
     labels: tuple[str, ...] = eqx.field(static=True)
     name: str = eqx.field(static=True)
-    told: bool = eqx.field(static=True)
+    takes_adjoint: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -78,12 +78,13 @@ class Trial(eqx.Module):
         x = x[:, None] if x.ndim == 1 else x
         if t.ndim != 1 or x.ndim != 2 or len(t) != len(x):
             raise ValueError(
-                f"trial {name!r}: {t.shape} times and {x.shape} values do not fit"
+                f"trial {name!r}: times of shape {t.shape} do not fit values of shape "
+                f"{x.shape}"
             )
         there = np.isfinite(x) if present is None else np.asarray(present, bool)
         if there.shape != x.shape:
             raise ValueError(
-                f"trial {name!r}: values are {x.shape}, what is present {there.shape}"
+                f"trial {name!r}: present has shape {there.shape}, but values {x.shape}"
             )
         self.labels = tuple(labels) or tuple(f"channel {i}" for i in range(x.shape[1]))
         if len(self.labels) != x.shape[1]:
@@ -103,7 +104,7 @@ class Trial(eqx.Module):
         self.present, self.sigma = jnp.asarray(there), jnp.asarray(deviation)
         self.start = start
         self.free = tuple(FreeParameter(f) if isinstance(f, str) else f for f in free)
-        self.told = "adjoint" in inspect.signature(predict).parameters
+        self.takes_adjoint = "adjoint" in inspect.signature(predict).parameters
 
     def __len__(self) -> int:
         return len(self.times)
@@ -111,10 +112,12 @@ class Trial(eqx.Module):
     def predicted(
         self, model: PyTree, start: PyTree, adjoint: str
     ) -> tuple[Float[Array, "n c"], Float[Array, " extra"]]:
-        """Values, and further numbers that ought to be zero."""
+        """Return predicted values, and further residuals that should be zero."""
         given = (model, np.array(self.times))
         given = given if start is None else (*given, start)
-        found = self.predict(*given, **({"adjoint": adjoint} if self.told else {}))
+        found = self.predict(
+            *given, **({"adjoint": adjoint} if self.takes_adjoint else {})
+        )
         values, extra = found if isinstance(found, tuple) else (found, jnp.zeros(0))
         values = values[:, None] if values.ndim == 1 else values
         if values.shape != self.values.shape:
@@ -127,13 +130,13 @@ class Trial(eqx.Module):
     def residuals(
         self, model: PyTree, start: PyTree, adjoint: str = "forward"
     ) -> tuple[Float[Array, " nc"], Float[Array, " extra"]]:
-        """Predicted less measured, over the noise; zero where nothing was measured."""
+        """Return predicted minus measured, over the noise; zero where not measured."""
         values, extra = self.predicted(model, start, adjoint)
         off = (values - self.values) / self.sigma[None]
         return jnp.where(self.present, off, 0.0).ravel(), extra
 
     def keep(self, rows: Bool[np.ndarray, " n"]) -> "Trial":
-        """The same trial as if only some rows had been measured."""
+        """Return the trial with only some rows marked as measured."""
         there = self.present & jnp.asarray(rows)[:, None]
         return eqx.tree_at(lambda t: t.present, self, there)
 
@@ -146,9 +149,9 @@ def check_quality(
     present: Bool[np.ndarray, "n c"],
     longest: float = 0.2,
 ) -> None:
-    """Raises one sentence about what cannot be a measurement.
+    """Raise an error, in one sentence, if data cannot be a measurement.
 
-    `longest` is the share of the record for which all channels may be absent.
+    `longest` is the fraction of the record for which all channels may be absent.
     """
     back = np.flatnonzero(np.diff(t) <= 0)
     if not np.all(np.isfinite(t)) or len(back):

@@ -1,4 +1,4 @@
-"""Beyond Fisher's covariance: profiles, bands, and what would make it smaller."""
+"""Profile likelihoods, bootstrap, prediction bands and experiment design."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ from .problem import Flat, Problem
 from .result import FitResult
 
 
-RISE = 1.92  # of the cost at the ends of a 95 % interval: half of chi2's quantile
+COST_RISE_95 = 1.92  # at the ends of a 95 % interval: half the quantile of chi-squared
 
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """The least cost for given values of one unknown, all others fitted again."""
+    """Profile likelihood: the least cost for given values of one unknown."""
 
     name: str
     values: Float[np.ndarray, " m"]
     costs: Float[np.ndarray, " m"]
     least: float
 
-    def interval(self, rise: float = RISE) -> tuple[float, float]:
-        """Where the cost has risen so much; an end not reached is infinite."""
+    def interval(self, rise: float = COST_RISE_95) -> tuple[float, float]:
+        """Return where the cost rises less than `rise`; an open end is infinite."""
         best = int(np.argmin(self.costs))
         ends = []
         for side in (slice(best, None, -1), slice(best, None)):
@@ -39,7 +39,7 @@ class Profile:
             if not len(beyond):
                 ends.append(np.inf * np.sign(x[-1] - x[0] or 1.0))
                 continue
-            j = int(beyond[0])  # the root of the rise is straight, for a parabola
+            j = int(beyond[0])  # the root of a parabola's rise is linear
             a, b = np.sqrt(np.maximum(up[[j - 1, j]], 0.0))
             share = (np.sqrt(rise) - a) / (b - a)
             ends.append(float(x[j - 1] + share * (x[j] - x[j - 1])))
@@ -49,10 +49,18 @@ class Profile:
 def profile(
     fit: FitResult, name: str, *, span: float = 3.0, points: int = 13, steps: int = 8
 ) -> Profile:
-    """Of one unknown, over `span` standard errors to both sides, all points at once.
+    """Return the profile likelihood of one unknown, with all others fitted again.
 
-    Others start where Fisher's covariance puts them and take some steps of Gauss and
-    Newton, each halved while it does not help.
+    The others start at their linear prediction and take Gauss-Newton steps, which are
+    halved while the cost does not fall.
+
+    **Arguments:**
+
+    - `span`: range in standard errors, to both sides.
+    - `points`: number of values, which run in one batch.
+    - `steps`: Gauss-Newton steps for each.
+
+    **Returns:** the values of the unknown and the least costs.
     """
     names = fit.problem.names
     if name not in names:
@@ -99,11 +107,12 @@ def parametric_bootstrap(
     noise: Float[Array, "draws n"],
     steps: int = 4,
 ) -> tuple[Float[Array, "draws k"], Float[Array, "draws k"]]:
-    """Unknowns that fit data with other noise, in one batch, and the last step taken.
+    """Fit data with other noise, in one batch, such as to check interval coverage.
 
-    For the coverage of intervals. `noise` is in standard deviations, one for each
-    residual, those of priors too. Steps are those of Gauss and Newton from `x`, all
-    with the Jacobian `J`.
+    `noise` is in standard deviations, one for each residual, those of priors included.
+    The fits take Gauss-Newton steps from `x` with the constant Jacobian `J`.
+
+    **Returns:** the unknowns of each draw, and the last step taken.
     """
     scale = problem.scale
     scaled = J * scale[None]
@@ -121,9 +130,11 @@ def parametric_bootstrap(
 
 
 def prediction_bands(fit: FitResult) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Of each trial, predicted values and the standard errors that the unknowns leave.
+    """Predict each trial with the standard errors that the unknowns cause.
 
-    Noise of the measurement comes on top.
+    The noise of the measurement is not included.
+
+    **Returns:** predicted values and standard errors by trial.
     """
     values, slopes = _predictions(fit.problem, fit.x)
     C = fit.covariance_x
@@ -147,11 +158,13 @@ def _predictions(problem: Problem, x: Flat) -> tuple[list[Array], list[Array]]:
 def design(
     problem: Problem, name: str, over: Sequence[str]
 ) -> tuple[float, dict[str, np.ndarray]]:
-    """Logarithm of an unknown's expected variance, and its slope over design numbers.
+    """Differentiate an unknown's expected variance with respect to the experiment.
 
-    `over` are paths of the model (where a marker sits, how an input moves) or, as
-    `predict.path`, of a module that predicts. A slope of -2 for each metre says: each
-    centimetre makes the variance 2 % smaller.
+    `over` are paths of design parameters in the model (a marker's position, an input's
+    amplitude) or, as `predict.path`, in a module that predicts.
+
+    **Returns:** the logarithm of the variance, and its derivatives by path. One of -2
+    per metre means that each centimetre makes the variance 2 % smaller.
     """
     if name not in problem.names:
         raise ValueError(f"no unknown {name!r}; there are {', '.join(problem.names)}")
@@ -162,6 +175,7 @@ def design(
 
 
 def _owner(problem: Problem, path: str) -> tuple[Any, str]:
+    """Return the tree that a design parameter belongs to, and its path there."""
     if path.startswith("predict."):
         return {"predict": problem.trials[0].predict}, path
     return problem.model, path

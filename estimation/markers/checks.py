@@ -1,4 +1,4 @@
-"""What can be wrong with a record of markers, said in sentences."""
+"""Checks of recorded markers; faults are returned as sentences."""
 
 from itertools import combinations
 
@@ -14,15 +14,15 @@ Times = Float[np.ndarray, " n"]
 Positions = Float[np.ndarray, "n m 3"]
 Visible = Bool[np.ndarray, "n m"]
 
-BLIND = 1.0  # s without any marker that is worth a sentence
-SOON = 0.1  # s between two sights of a marker in which it cannot have turned over
-MOST = 3  # places named in a sentence
+MIN_REPORTED_GAP = 1.0  # s without any marker
+MAX_JUMP_TIME = 0.1  # s between samples in which a body cannot have turned over
+MAX_TIMES_NAMED = 3  # in one sentence
 
 
 def basic_faults(
     times: Times, labels: tuple[str, ...], positions: Positions, visible: Visible
 ) -> list[str]:
-    """Of time, labels, sight, and channels that do not move."""
+    """Return faults of times, labels and visibility, and constant channels."""
     said = []
     for what, at in (
         ("runs backwards", np.flatnonzero(np.diff(times) < 0)),
@@ -40,7 +40,7 @@ def basic_faults(
     blind = [
         (t0, t1)
         for t0, t1 in _spans(times, np.all(~visible, 1))
-        if abs(t1 - t0) >= BLIND
+        if abs(t1 - t0) >= MIN_REPORTED_GAP
     ]
     if blind:
         said.append(f"all markers are hidden {_told(blind)}")
@@ -68,9 +68,11 @@ def shape_faults(
     shape: Float[np.ndarray, "m 3"] | None,
     tolerance: float,
 ) -> tuple[list[str], set[frozenset[str]]]:
-    """Of the markers of a rigid body: pairs that are swapped, and what is out of shape.
+    """Return faults of the markers of a rigid body: swapped or out of shape.
 
-    Two labels are swapped where the body fits once they are exchanged, and only then.
+    Two labels are swapped where the body fits after their exchange, but not before.
+
+    **Returns:** sentences, and the pairs of labels that are swapped.
     """
     if shape is None and not np.any(np.all(visible, 1)):
         return [f"markers {', '.join(labels)} are never all seen at once"], set()
@@ -97,7 +99,11 @@ def swaps(
     shape: Float[np.ndarray, "m 3"],
     tolerance: float,
 ) -> tuple[list[tuple[int, int]], Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    """Pairs of markers; misfit of samples; which pair's exchange cures it, or -1."""
+    """Find samples in which the exchange of two markers makes a rigid body fit.
+
+    **Returns:** all pairs of markers, the misfit of each sample, m, and the index of
+    the pair whose exchange removes it, or -1.
+    """
     m, worst = len(shape), _misfit(positions, visible, shape)
     pairs, pair = list(combinations(range(m), 2)), np.full(len(worst), -1)
     bad = worst > tolerance
@@ -123,16 +129,16 @@ def _worst(positions: Array, visible: Array, shape: Array) -> Array:
 def _misfit(
     positions: Positions, visible: Visible, shape: Float[np.ndarray, "m 3"]
 ) -> Float[np.ndarray, " n"]:
-    """How far the worst marker is from its place on the body; 0 where none can tell."""
+    """Return the largest distance of a marker from its place; 0 where unknown."""
     return np.asarray(_worst(*map(jnp.asarray, (positions, visible, shape))))
 
 
 def jump_faults(
     times: Times, labels: tuple[str, ...], positions: Positions, visible: Visible
 ) -> dict[frozenset[str], str]:
-    """Pairs of markers that each jump to where the other was, from sight to sight.
+    """Return pairs of markers that jump to each other's positions, with sentences.
 
-    A swap must halve the way that both have come, which no translation can feign.
+    The exchange must halve the distance that both travel, which no translation does.
     """
     said = {}
     for i, j in combinations(range(len(labels)), 2):
@@ -140,10 +146,10 @@ def jump_faults(
         p, t = positions[both][:, [i, j]], times[both]
         came = np.linalg.norm(np.diff(p, axis=0), axis=-1).sum(-1)
         across = np.linalg.norm(p[1:, ::-1] - p[:-1], axis=-1).sum(-1)
-        jumped = (across < 0.5 * came) & (np.abs(np.diff(t)) < SOON)
+        jumped = (across < 0.5 * came) & (np.abs(np.diff(t)) < MAX_JUMP_TIME)
         if jumped.any():
-            when = [f"{x:g} s" for x in t[1:][jumped][:MOST]]
-            more = ", …" if jumped.sum() > MOST else ""
+            when = [f"{x:g} s" for x in t[1:][jumped][:MAX_TIMES_NAMED]]
+            more = ", …" if jumped.sum() > MAX_TIMES_NAMED else ""
             said[frozenset((labels[i], labels[j]))] = (
                 f"markers {labels[i]!r} and {labels[j]!r} change places at "
                 f"{', '.join(when)}{more}"
@@ -152,7 +158,7 @@ def jump_faults(
 
 
 def _spans(times: Times, true: Bool[np.ndarray, " n"]) -> list[tuple[float, float]]:
-    """First and last time of every run of samples that are true."""
+    """Return first and last time of every run of samples that are true."""
     edges = np.diff(np.concatenate([[0], true.astype(int), [0]]))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1
     return [
@@ -161,6 +167,11 @@ def _spans(times: Times, true: Bool[np.ndarray, " n"]) -> list[tuple[float, floa
 
 
 def _told(spans: list[tuple[float, float]]) -> str:
+    """Return spans of time in words."""
     told = [f"from {a:g} to {b:g} s" if a != b else f"at {a:g} s" for a, b in spans]
-    more = f" and {len(told) - MOST} times more" if len(told) > MOST else ""
-    return ", ".join(told[:MOST]) + more
+    more = (
+        f" and {len(told) - MAX_TIMES_NAMED} times more"
+        if len(told) > MAX_TIMES_NAMED
+        else ""
+    )
+    return ", ".join(told[:MAX_TIMES_NAMED]) + more

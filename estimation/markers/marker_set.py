@@ -1,4 +1,4 @@
-"""Markers on a mechanism: where a simulation says they are."""
+"""Sets of markers on a mechanism, and their simulated positions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,15 +9,15 @@ from jaxtyping import Array, Float
 
 from djdyn.multibody.kinematics import World
 from djdyn.simulation.trajectory import Trajectory
-from djdyn.system.system import Instant
+from djdyn.system.instant import Instant
 from djdyn.typing import si
 
 
 class MarkerSet(eqx.Module):
     """Labelled markers, each at an offset in a frame of a mechanism.
 
-    `MarkerSet.of({"tip": ("boom", (1.0, 0.0, 0.0))})`. A marker set may stand wherever
-    a function of an `Instant` is wanted: in `Trajectory.map`, or as what is observed.
+    Build one by `MarkerSet.of({"tip": ("boom", (1.0, 0.0, 0.0))})`. It is a function of
+    an `Instant`, for `Trajectory.map` or as the `observe` of a `StateModel`.
     """
 
     labels: tuple[str, ...] = eqx.field(static=True)
@@ -26,7 +26,7 @@ class MarkerSet(eqx.Module):
 
     def __check_init__(self):
         if len(set(self.labels)) != len(self.labels):
-            raise ValueError(f"markers need labels of their own, got {self.labels}")
+            raise ValueError(f"markers need different labels, got {self.labels}")
         if self.offsets.shape != (len(self.labels), 3):
             raise ValueError(
                 f"{len(self.labels)} markers, but offsets of shape {self.offsets.shape}"
@@ -34,13 +34,13 @@ class MarkerSet(eqx.Module):
 
     @staticmethod
     def of(places: Mapping[str, tuple[str, Any]]) -> "MarkerSet":
-        """From frame and offset (m) by label."""
+        """Return a marker set from frames and offsets, m, by label."""
         frames, offsets = zip(*places.values(), strict=True)
         stacked = jnp.stack([jnp.asarray(offset, dtype=float) for offset in offsets])
         return MarkerSet(tuple(places), tuple(frames), stacked)
 
     def at(self, world: World) -> Float[Array, "m 3"]:
-        """`p_W` of all markers at an instant."""
+        """Return `p_W` of all markers at an instant."""
         places = zip(self.frames, self.offsets, strict=True)
         return jnp.stack([world.pose(frame).act(offset) for frame, offset in places])
 
@@ -48,12 +48,12 @@ class MarkerSet(eqx.Module):
         return self.at(now.world)
 
     def predict(self, trajectory: Trajectory) -> Float[Array, "*batch n m 3"]:
-        """`p_W` of all markers at all saved times, and in all lanes of a batch."""
+        """Return `p_W` of all markers at all saved times, in all lanes of a batch."""
         return trajectory.map(self)
 
     @property
     def rigid(self) -> tuple[dict[str, Any], ...]:
-        """Offsets by label for every frame with three markers or more."""
+        """Offsets by label, for every frame with three markers or more."""
         groups = {frame: {} for frame in self.frames}
         for label, frame, offset in zip(
             self.labels, self.frames, self.offsets, strict=True

@@ -1,4 +1,4 @@
-"""Recorded markers: where they were, and when they were seen."""
+"""Recorded positions of markers, and when they were visible."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,10 +13,10 @@ from .checks import basic_faults, jump_faults, shape_faults, swaps
 
 
 class MarkerData(eqx.Module):
-    """Positions of labelled markers at times; where one is hidden, `visible` is false.
+    """Recorded positions of labelled markers, m; `visible` is false where hidden.
 
-    Hidden entries are zero, never NaN and never a guess: whatever is computed from
-    `positions` has to look at `visible`. `MarkerData.seen` takes NaN for hidden.
+    Positions of hidden markers are zero, never NaN or interpolated, so computations
+    with `positions` must use `visible`. `MarkerData.seen` takes NaN for hidden.
     """
 
     times: Float[np.ndarray, " n"] = eqx.field(converter=lambda x: np.asarray(x, float))
@@ -42,7 +42,7 @@ class MarkerData(eqx.Module):
 
     @staticmethod
     def seen(times: Numbers, labels: Sequence[str], positions: Any) -> "MarkerData":
-        """Data in which a marker with a coordinate that is not a number is hidden."""
+        """Return data from positions in which NaN means hidden."""
         positions = np.asarray(positions, float)
         visible = np.all(np.isfinite(positions), -1)
         kept = np.where(visible[..., None], positions, 0.0)
@@ -53,11 +53,11 @@ class MarkerData(eqx.Module):
 
     @property
     def rate(self) -> float:
-        """Samples per second while none is left out, however times were rounded."""
+        """Samples per second, without gaps and however times were rounded."""
         steps = np.diff(self.times)
         usual = np.median(steps) if len(steps) else 0.0
         if not usual > 0:
-            raise ValueError("only times that increase have a rate; see check()")
+            raise ValueError("times must increase to have a rate; see check()")
         return float(1 / np.mean(steps[np.abs(steps / usual - 1) < 0.5]))
 
     @property
@@ -66,7 +66,7 @@ class MarkerData(eqx.Module):
         return np.where(self.visible[..., None], self.positions, np.nan)
 
     def select(self, labels: Sequence[str]) -> "MarkerData":
-        """The markers of these labels, in this order."""
+        """Return the markers of these labels, in this order."""
         for label in labels:
             if self.labels.count(label) != 1:
                 there = ", ".join(self.labels)
@@ -77,20 +77,20 @@ class MarkerData(eqx.Module):
         return MarkerData(self.times, tuple(labels), positions, visible)
 
     def between(self, t0: Number, t1: Number) -> "MarkerData":
-        """The samples from `t0` to `t1`."""
+        """Return the samples from `t0` to `t1`, s."""
         kept = (self.times >= t0) & (self.times <= t1)
         return MarkerData(
             self.times[kept], self.labels, self.positions[kept], self.visible[kept]
         )
 
     def resample(self, times: Numbers) -> "MarkerData":
-        """Positions at other times, straight between two samples that are both seen.
+        """Return positions at other times, by linear interpolation.
 
-        Where either is hidden, or there is none, so is the result. Nothing is filtered:
-        fewer samples than the motion needs will alias.
+        A marker is hidden where it is in either neighbouring sample, and outside of the
+        record. Nothing is filtered: fewer samples than the motion needs will alias.
         """
         if np.any(np.diff(self.times) <= 0):
-            raise ValueError("only times that increase can be resampled; see check()")
+            raise ValueError("times must increase to be resampled; see check()")
         wanted = np.asarray(times, float)
         step = np.median(np.diff(self.times))
         right = np.clip(np.searchsorted(self.times, wanted), 1, len(self) - 1)
@@ -111,13 +111,13 @@ class MarkerData(eqx.Module):
         rigid: Sequence[Sequence[str] | Mapping[str, Any]] = (),
         tolerance: Number = 5e-3,
     ) -> tuple[str, ...]:
-        """What is wrong with the data, a sentence each; empty if nothing was found.
+        """Return the faults of the data, a sentence each; empty if there are none.
 
         **Arguments:**
 
-        - `rigid`: labels of the markers of each rigid body, or where they are on it by
-          label (`MarkerSet.rigid`), which also finds what is swapped all the time.
-        - `tolerance`: by how much markers of a rigid body may be out of shape, m.
+        - `rigid`: labels of the markers of each rigid body, or their offsets by label
+          (`MarkerSet.rigid`), which also finds markers that are swapped all the time.
+        - `tolerance`: how far markers of a rigid body may be out of shape, m.
         """
         said = basic_faults(self.times, self.labels, self.positions, self.visible)
         named = set()
@@ -135,7 +135,7 @@ class MarkerData(eqx.Module):
     def unswapped(
         self, rigid: Sequence[Mapping[str, Any]], tolerance: Number = 5e-3
     ) -> "MarkerData":
-        """With labels exchanged back wherever `check` says that two were swapped."""
+        """Return the data with labels exchanged back where `check` finds a swap."""
         positions, visible = self.positions.copy(), self.visible.copy()
         for body in rigid:
             at = [self.labels.index(label) for label in body]

@@ -1,4 +1,4 @@
-r"""Laying one cloud of labelled points on another: the pose of a rigid body.
+r"""Registration of labelled points: the pose of a rigid body from its markers.
 
 The rotation that maximises $\sum_i w_i\,(p^A_i-\bar p^A)\cdot R\,(p^B_i-\bar p^B)$
 comes from a singular value decomposition (Kabsch, *A solution for the best rotation to
@@ -14,18 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from djdyn._smooth import norm
 from djdyn.multibody.spatial import Pose, cross, quat_exp, quat_to_rotation
+from djdyn.smooth import norm
 from djdyn.typing import Mat3, Number, Vec3
 
 
-THIN = 1e-6  # of the largest moment; points nearer to a line have no orientation
+COLLINEARITY_TOLERANCE = 1e-6  # relative to the largest moment
 
 
 class Registration(eqx.Module):
-    """`X_AB` that takes points of B to their images in A, and how well.
+    """The pose `X_AB` that maps points of B to their images in A, and residuals.
 
-    Without three points off a line `ok` is false, and `X_AB` means nothing.
+    `ok` is false, and `X_AB` is undefined, without three points that are not collinear.
     """
 
     X_AB: Pose
@@ -41,15 +41,17 @@ def register(
     *,
     reject: Number | None = None,
 ) -> Registration:
-    """The pose at which points `p_B` of a rigid body lie best on `p_A`.
+    """Find the pose in which points `p_B` of a rigid body fit `p_A` best.
 
     Differentiable in both modes; `vmap` it over the samples of a record.
 
     **Arguments:**
 
-    - `weights`: of the points; a hidden one has zero (or false).
-    - `reject`: a distance, m. Points farther from where the others put them are left
-      out: of all triples of points the one that most others agree with decides.
+    - `weights`: weights of the points, zero (or false) where hidden.
+    - `reject`: a distance, m. Outliers farther away than this are left out: the triple
+      of points that most others agree with decides.
+
+    **Returns:** the pose, and the distance of each point from its image.
     """
     weights = jnp.ones(len(p_A)) if weights is None else weights
     weights = weights.astype(p_A.dtype)
@@ -75,11 +77,11 @@ def _fit(p_A: Array, p_B: Array, weights: Array) -> tuple[Pose, Array]:
 
 
 def _rotation(H: Mat3) -> tuple[Mat3, Bool[Array, ""]]:
-    """The rotation R of largest trace of `R.T @ H`, and whether there is just one."""
+    """Return the rotation R of largest trace of `R.T @ H`, and whether it is unique."""
     U, s, Vt = jnp.linalg.svd(jax.lax.stop_gradient(H))
     flip = jnp.where(jnp.linalg.det(U @ Vt) < 0, -1.0, 1.0)
     R = (U * jnp.stack([1.0, 1.0, flip])[None]) @ Vt
-    ok = s[1] + flip * s[2] > THIN * s[0]
+    ok = s[1] + flip * s[2] > COLLINEARITY_TOLERANCE * s[0]
     # Newton's step is zero here, but its derivative is that of the solution.
     M = R.T @ H
     curvature = jnp.trace(M) * jnp.eye(3) - 0.5 * (M + M.T)
@@ -89,28 +91,30 @@ def _rotation(H: Mat3) -> tuple[Mat3, Bool[Array, ""]]:
 
 
 def _agreeing(p_A: Array, p_B: Array, weights: Array, reject: Number) -> Array:
-    """One for points that agree with the best triple; for all, if there is none."""
+    """Return one for points that agree with the best triple; all, if there is none."""
     points = range(len(p_A))
     triples = [np.isin(points, triple) for triple in combinations(points, 3)]
     if not triples:
         return jnp.ones_like(weights)
 
-    def judge(members: Array) -> tuple[Array, Array]:
+    def score(members: Array) -> tuple[Array, Array]:
         X_AB, ok = _fit(p_A, p_B, weights * members)
         far = jnp.where(weights > 0, norm(_moved(X_AB, p_B) - p_A) / reject, 1.0)
         worth = jnp.sum(jnp.minimum(far, 1.0) ** 2)
         return jnp.where(ok, worth, jnp.inf), far < 1
 
-    worth, near = jax.vmap(judge)(jnp.asarray(np.stack(triples), p_A.dtype))
+    worth, near = jax.vmap(score)(jnp.asarray(np.stack(triples), p_A.dtype))
     best = jnp.argmin(worth)
     return jnp.where(jnp.isfinite(worth[best]), near[best], True).astype(weights.dtype)
 
 
 def frame_from_three(p_A1: Vec3, p_A2: Vec3, p_A3: Vec3) -> Pose:
-    """`X_AF` of the frame F that three points span, with its origin at the first.
+    """Construct the frame F that three points define.
 
-    Its y axis points from the first to the third, its x axis from the second at right
-    angles to that line.
+    Its origin is the first point, its y axis points to the third, and its x axis points
+    from the second point perpendicularly to that line.
+
+    **Returns:** the pose `X_AF`.
     """
     j = _unit(p_A3 - p_A1)
     foot = p_A1 + ((p_A2 - p_A1) @ j) * j
@@ -125,13 +129,13 @@ def _unit(x: Vec3) -> Vec3:
 def mean_shape(
     positions: Float[np.ndarray, "n m 3"], visible: Bool[np.ndarray, "n m"]
 ) -> Float[np.ndarray, "m 3"]:
-    """Where the points of a rigid body are on it, by the median over a record.
+    """Return the points of a rigid body as the median over a record.
 
-    In the axes of that sample which has the distances that are most usual.
+    The axes are those of the sample whose distances are nearest to their medians.
     """
     whole = np.flatnonzero(np.all(visible, 1))
     if not len(whole):
-        raise ValueError("at no time are all markers of the rigid body seen")
+        raise ValueError("the markers of the rigid body are never all seen at once")
     p = positions[whole]
     apart = np.linalg.norm(p[:, :, None] - p[:, None], axis=-1)
     usual = np.abs(apart - np.median(apart, 0)).max((1, 2)).argmin()

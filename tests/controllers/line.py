@@ -5,10 +5,10 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from djdyn._smooth import norm
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractPart, Response, Signals
 from djdyn.parts.loads import Load
+from djdyn.smooth import norm
 from djdyn.typing import Scalar, si
 
 

@@ -1,4 +1,8 @@
-"""Marker files, by the ending of their names."""
+"""Marker files, whose format follows from the ending of their names.
+
+Start with `read_markers` and `write_markers` below. The formats are `csv_table`, `trc`,
+`c3d` and `ndi`; `_text` holds what they share.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,10 +20,12 @@ WRITERS = {".csv": write_csv, ".trc": write_trc, ".c3d": write_c3d, ".xls": writ
 
 
 def read_markers(path: str | Path, **options: Any) -> MarkerData:
-    """Reads `.csv`, `.trc`, `.c3d`, or the text of NDI First Principles.
+    """Read a file in the format `.csv`, `.trc`, `.c3d`, or NDI First Principles.
 
-    That text may be called `.xls`, `.csv`, `.tsv` or `.txt`, and is known by its first
-    line. `options` go to the reader of the format.
+    The last is text with any of the endings `.xls`, `.csv`, `.tsv` and `.txt`, and is
+    recognised by its first line. `options` go to the reader of the format.
+
+    **Returns:** the marker data in metres.
     """
     path = Path(path)
     if not path.is_file():
@@ -38,9 +44,9 @@ def read_markers(path: str | Path, **options: Any) -> MarkerData:
 
 
 def write_markers(data: MarkerData, path: str | Path) -> None:
-    """Writes `.csv`, `.trc`, `.c3d`, or (`.xls`) as NDI First Principles does."""
+    """Write a `.csv`, `.trc` or `.c3d` file, or `.xls` text of NDI First Principles."""
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         known = ", ".join(WRITERS)
-        raise ValueError(f"markers are written as {known}, not {Path(path).name!r}")
+        raise ValueError(f"marker files are {known}, not {Path(path).name!r}")
     WRITERS[suffix](data, path)

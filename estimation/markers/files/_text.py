@@ -1,4 +1,4 @@
-"""What all formats of marker files share: units, axes, gaps, and bad lines."""
+"""Functions that all formats of marker files share: units, axes, gaps, tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,11 +26,11 @@ UNITS = {
     "ft": 0.3048,
     "feet": 0.3048,
 }
-HUGE = 1e10  # of any unit: no marker is there, but systems say so of hidden ones
+HIDDEN_COORDINATE = 1e10  # in any unit: larger numbers mean a hidden marker
 
 
 def metres(unit: str, where: str) -> float:
-    """Length of a unit."""
+    """Return the length of a unit, m."""
     plain = unit.strip().strip("[]()\"'").lower()
     for name in (plain, plain.removesuffix("s")):
         if name in UNITS:
@@ -39,9 +39,9 @@ def metres(unit: str, where: str) -> float:
 
 
 def rotation(axes: str | Any | None) -> Float[np.ndarray, "3 3"]:
-    """`R_WF` from the file's axes to the world's.
+    """Return `R_WF`, the rotation from the file's axes to the world's.
 
-    `"x -z y"` says which of the file's axes are the world's x, y and z.
+    `"x -z y"` names the axes of the file that are the world's x, y and z.
     """
     if axes is None:
         return np.eye(3)
@@ -53,14 +53,16 @@ def rotation(axes: str | Any | None) -> Float[np.ndarray, "3 3"]:
         R = np.array(rows)
         if R.shape != (3, 3) or not np.all(np.abs(R).sum(0) == 1):
             raise ValueError(
-                f"axes are a turn of 'x y z' such as 'x -z y', not {axes!r}"
+                f"axes are a rotation of 'x y z' such as 'x -z y', not {axes!r}"
             )
     else:
         R = np.asarray(axes, float)
     if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9):
         raise ValueError(f"axes are not those of a rotation: {axes!r}")
     if np.linalg.det(R) < 0:
-        raise ValueError(f"axes {axes!r} are a mirror image, not a turn, of the file's")
+        raise ValueError(
+            f"axes {axes!r} are a reflection, not a rotation, of the file's"
+        )
     return R
 
 
@@ -71,23 +73,27 @@ def assemble(
     unit: float,
     axes: str | Any | None,
 ) -> MarkerData:
-    """Metres and world axes. Hidden is what is NaN, huge, or zero in all three."""
-    hidden = ~np.all(np.abs(raw) < HUGE, -1) | np.all(raw == 0, -1)
+    """Return marker data in metres and world axes.
+
+    Markers are hidden where a coordinate is NaN or huge, or all three are zero.
+    """
+    hidden = ~np.all(np.abs(raw) < HIDDEN_COORDINATE, -1) | np.all(raw == 0, -1)
     raw = np.where(hidden[..., None], np.nan, raw)
     return MarkerData.seen(times, labels, unit * raw @ rotation(axes).T)
 
 
 def lines_of(path: Path) -> list[str]:
+    """Return the lines of a text file."""
     return path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
 
 
 def delimiter_of(line: str) -> str:
-    """The likeliest of tab, semicolon and comma."""
+    """Return the most frequent of tab, semicolon and comma."""
     return max("\t;,", key=line.count)
 
 
 def number(cell: str, where: str) -> float:
-    """A blank is NaN."""
+    """Return the number in a cell, NaN if it is blank."""
     try:
         return float(cell) if cell.strip() else np.nan
     except ValueError:
@@ -103,9 +109,9 @@ def numbers(
     *,
     ragged: bool = False,
 ) -> Float[np.ndarray, "rows width"]:
-    """The rows of a table that begins at line `first`, counted from one.
+    """Return the rows of a table that begins at line `first`, counted from one.
 
-    Where `ragged`, whole markers may be left out at the end of a row.
+    If `ragged`, whole markers may be missing at the end of a row.
     """
     rows = []
     for count, line in enumerate(lines[first - 1 :], start=first):
@@ -127,13 +133,13 @@ def numbers(
 
 
 def frames_of(data: MarkerData) -> np.ndarray:
-    """Samples counted from time zero, for formats that hold no times."""
+    """Return sample numbers from time zero, for formats without times."""
     frames = np.round(data.times * data.rate)
     if np.any(np.abs(data.times * data.rate - frames) > 0.2):
-        raise ValueError("the format holds equal steps from time zero: resample first")
+        raise ValueError("the format needs equal steps from time zero: resample first")
     return frames.astype(int)
 
 
 def cell_of(x: float) -> str:
-    """Blank for NaN; enough digits for a nanometre in a room."""
+    """Return a number as text, blank for NaN."""
     return "" if np.isnan(x) else f"{x:.12g}"

@@ -1,4 +1,4 @@
-"""Markers in C3D files, through `ezc3d` (the extra `markers`)."""
+"""Marker files in C3D format, by `ezc3d` (needs the extra `markers`)."""
 
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ def _ezc3d() -> Any:
 
 
 def read_c3d(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
-    """Reads the points of a C3D file; one with a negative residual is hidden.
+    """Read the points of a C3D file; those with a negative residual are hidden.
 
     Time is zero at the first frame that was recorded, which may have been cut off.
+
+    **Returns:** the marker data in metres.
     """
     path, ezc3d = Path(path), _ezc3d()
     try:
@@ -46,10 +48,10 @@ def read_c3d(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
 
 
 def write_c3d(data: MarkerData, path: str | Path) -> None:
-    """Writes millimetres in single precision; hidden has residual -1."""
+    """Write a C3D file in millimetres; hidden markers have residual -1."""
     frames = frames_of(data)
     if np.any(np.diff(frames) != 1):
-        raise ValueError("a C3D file leaves out no sample: resample first")
+        raise ValueError("a C3D file cannot leave out samples: resample first")
     file = _ezc3d().c3d()
     point, n, m = file["parameters"]["POINT"], len(data), len(data.labels)
     point["RATE"]["value"] = [data.rate]

@@ -1,4 +1,4 @@
-"""Markers in comma-separated text: a time and the coordinates of every marker."""
+"""Marker files in CSV format: times, and the coordinates of every marker."""
 
 import re
 from pathlib import Path
@@ -27,15 +27,17 @@ def read_csv(
     axes: str | Any | None = None,
     rate: Number | None = None,
 ) -> MarkerData:
-    """Reads columns such as `time`, `tip.x`, `tip_y [mm]`, `tip z`; ignores others.
+    """Read columns such as `time`, `tip.x`, `tip_y [mm]`, `tip z`; ignore others.
 
     Lines that begin with `#` are comments.
 
     **Arguments:**
 
-    - `units`: of columns whose headings name none.
+    - `units`: units of columns whose headings name none.
     - `axes`: the file's axes in the world's order, `"x -z y"`, or a rotation `R_WF`.
     - `rate`: samples per second, if there is no column of time.
+
+    **Returns:** the marker data in metres.
     """
     path = Path(path)
     lines = lines_of(path)
@@ -57,7 +59,7 @@ def read_csv(
 def _columns(
     heads: list[str], units: str | None, where: str
 ) -> tuple[dict[str, list[int]], dict[str, float]]:
-    """Columns of x, y and z, and metres per unit, by label."""
+    """Return columns of x, y and z, and metres per unit, by label."""
     found: dict[str, dict[str, tuple[int, str | None]]] = {}
     for column, head in enumerate(heads):
         match = COORDINATE.fullmatch(head)
@@ -98,7 +100,7 @@ def _times(
 
 
 def write_csv(data: MarkerData, path: str | Path) -> None:
-    """Writes seconds and metres; hidden is blank."""
+    """Write a CSV file in seconds and metres; hidden markers are blank."""
     heads = [f"{label}.{axis} [m]" for label in data.labels for axis in "xyz"]
     rows = np.column_stack([data.times, data.with_gaps.reshape(len(data), -1)])
     text = [",".join(["time [s]", *heads])]

@@ -1,4 +1,4 @@
-"""Markers in the text that NDI First Principles exports (`.xls`, `.csv`, `.tsv`)."""
+"""Marker files of NDI First Principles, exported as text (`.xls`, `.csv`, `.tsv`)."""
 
 import re
 from pathlib import Path
@@ -21,10 +21,12 @@ HEAD = re.compile(r"(.+?)[ _.]([xyz])", re.I)
 
 
 def read_ndi(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
-    """Reads 3-D data exported as text: frames, frequency and unit, then a table.
+    """Read 3-D data exported as text: frames, frequency and unit, then a table.
 
     Time is zero at frame 1. Hidden markers are blank, or the huge negative number of
     the instrument.
+
+    **Returns:** the marker data in metres.
     """
     path = Path(path)
     lines = lines_of(path)
@@ -62,7 +64,7 @@ def read_ndi(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
 
 
 def _labels(heads: list[str], path: Path, count: int) -> list[str]:
-    """Of columns in triples `name x`, `name y`, `name z`."""
+    """Return the labels of columns in triples `name x`, `name y`, `name z`."""
     found = []
     for i in range(0, len(heads), 3):
         matches = [HEAD.fullmatch(head) for head in heads[i : i + 3]]
@@ -78,7 +80,7 @@ def _labels(heads: list[str], path: Path, count: int) -> list[str]:
 
 
 def write_ndi(data: MarkerData, path: str | Path) -> None:
-    """Writes millimetres, with tabs; hidden is blank."""
+    """Write tab-separated text in millimetres; hidden markers are blank."""
     heads = [f"{label} {axis}" for label in data.labels for axis in "xyz"]
     text = [f"Number of frames: {len(data)}", f"Frequency: {data.rate:.9g}"]
     text += ["Units: mm", "", "\t".join(["Frame", *heads])]

@@ -1,4 +1,4 @@
-"""Markers in Motion Analysis' track-row-column text (TRC), which OpenSim reads."""
+"""Marker files in TRC format (Motion Analysis), which OpenSim reads."""
 
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,11 @@ HEADER = (
 
 
 def read_trc(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
-    """Reads a TRC file, whose header names the unit.
+    """Read a TRC file, whose header names the unit.
 
-    OpenSim has y up: `axes="x -z y"` puts its z up.
+    OpenSim has y up; `axes="x -z y"` makes z point up.
+
+    **Returns:** the marker data in metres.
     """
     path = Path(path)
     lines = lines_of(path)
@@ -51,7 +53,7 @@ def read_trc(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
 
 
 def _check_rate(path: Path, times: np.ndarray, rate: float) -> None:
-    """Times may be rounded, but not to another rate."""
+    """Raise if times disagree with the rate by more than rounding."""
     step = np.median(np.diff(times)) if len(times) > 1 else 1 / rate
     if not abs(step * rate - 1) < 0.2:
         raise ValueError(
@@ -60,7 +62,7 @@ def _check_rate(path: Path, times: np.ndarray, rate: float) -> None:
 
 
 def write_trc(data: MarkerData, path: str | Path) -> None:
-    """Writes millimetres; hidden is blank."""
+    """Write a TRC file in millimetres; hidden markers are blank."""
     path, rate, n, m = Path(path), f"{data.rate:.9g}", len(data), len(data.labels)
     values = (rate, rate, n, m, "mm", rate, 1, n)
     text = ["\t".join(["PathFileType", "4", "(X/Y/Z)", path.name]), "\t".join(HEADER)]

@@ -119,7 +119,7 @@ def run(study: Study) -> None:
 
 def _observable_error(found: FitResult, system: djdyn.System) -> float:
     """Return the largest relative error of the observable parameters."""
-    hidden = found.after.unobservable
+    hidden = found.after.unidentifiable
     return max(abs(e) for k, e in errors(found, system).items() if k not in hidden)
 
 
@@ -127,13 +127,13 @@ def report_fit(study: Study, case: str, found: FitResult, system: djdyn.System) 
     """Report cost, errors and parameters of a fit."""
     stem, off, before = f"arm_id.{case}", errors(found, system), found.before
     if case == "a":
-        flagged = "l1.mass" in before.unobservable
+        flagged = "l1.mass" in before.unidentifiable
         note = "1 if the identifiability test before the fit flags it; it flagged "
-        note += ", ".join(before.unobservable)
+        note += ", ".join(before.unidentifiable)
         study.metric("arm_id.mass_1_flagged", flagged, at_least=1.0, note=note)
     study.metric(
         f"{stem}.rollouts",
-        found.evaluations,
+        found.num_evaluations,
         at_most=39.0,
         note="simulations with a Jacobian",
     )
@@ -191,7 +191,7 @@ def report_comparison(
         f"{stem}.mujoco.max_error_mass", off, note=f"masses 2 to 7, by {peer.tool()}",
     )  # fmt: skip
     study.metric(
-        f"{stem}.rollouts_ratio", found.evaluations / theirs.rollouts,
+        f"{stem}.rollouts_ratio", found.num_evaluations / theirs.rollouts,
         note=f"to MuJoCo's {theirs.rollouts}; ours come with a Jacobian",
     )  # fmt: skip
     study.metric(

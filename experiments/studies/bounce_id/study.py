@@ -11,8 +11,7 @@ from jaxtyping import Array
 import djdyn
 from djdyn import FreeParameter, Positive
 from djdyn.contact import Contact, HalfSpace, HuntCrossley, Sphere, dissipation
-from estimation import FitResult, Trial, fit, random_starts
-from estimation.identification.diagnostics import residuals
+from estimation import FitResult, Trial, fit, random_starts, residuals
 
 from ...harness.study import Study
 from ..contact.model import G, over

@@ -43,7 +43,7 @@ def compare_with_scipy(study: Study, found: Found) -> None:
         ("scipy.time_ratio", peer / own, None, "",
          f"time of SciPy's least_squares on differences, {peer:.3g} s, over ours"),
         ("scipy.simulations", calls, None, "",
-         f"simulations without a Jacobian; ours are {again.evaluations} with one"),
+         f"simulations without a Jacobian; ours are {again.num_evaluations} with one"),
         ("scipy.cost_ratio", other.cost / again.cost, None, "",
          "final cost of SciPy's fit over that of ours"),
     ):  # fmt: skip

@@ -186,7 +186,7 @@ def identify(truth: djdyn.System, seed: int = 0) -> Found:
     first = held(begin, data.positions[0])
     about = {POSE: known[POSE]}
     pose = fit(model, first, priors=about, hold_out=0.0, progress=False)
-    record = trial(data.positions, data.visible, pose.starts[0])
+    record = trial(data.positions, data.visible, pose.trial_starts[0])
     found = fit(model, record, FREE, priors=known, **FIT_OPTIONS)
     return Found(raw, data, truth, y0, found)
 

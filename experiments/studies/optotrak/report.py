@@ -84,7 +84,7 @@ def report_accuracy(
          "largest last step of all refits, in standard errors"),
         ("bias_z", np.abs(bias).max(), 0.1, "largest error of a refit without noise, "
          "in standard errors: the effect of steps of 0.8 ms"),
-        ("simulations", fit.evaluations, 29.0,
+        ("simulations", fit.num_evaluations, 29.0,
          "simulations with a Jacobian, to converge"),
     ):  # fmt: skip
         note = f"synthetic record: {note}"
@@ -139,7 +139,7 @@ def report_parameters(study: Study, found: Found, z: np.ndarray) -> None:
     worst = fit.after.names[int(np.argmax(fit.after.deviations))]
     study.report.text(
         f"From 5 s of synthetic markers, the fit determines {len(names)} parameters in "
-        f"{fit.evaluations} simulations; {inside} of {len(names)} true values lie "
+        f"{fit.num_evaluations} simulations; {inside} of {len(names)} true values lie "
         "inside their 95 % intervals. The standard error of friction and viscous "
         "torque is about 0.1 %, that of the mass centre across the rod 0.1 mm, that of "
         "the pose 0.1 degrees. A single stiffness is known only to a few parts in a "
@@ -168,7 +168,7 @@ def _short(name: str) -> str:
 
 def report_channels(study: Study, found: Found) -> None:
     """Plot marker channels and residuals, and test the residuals for whiteness."""
-    start = found.fit.starts[0]
+    start = found.fit.trial_starts[0]
     run = released(found.fit.model, start, TIMES).lane(0)
     study.report.scene(replay(run), "Identified model, with its markers")
     model = np.asarray(places(found.fit.model.mechanism, run.y.q))

@@ -185,8 +185,8 @@ def test_bad_measurements_are_named():
     nan = np.where(np.arange(N)[:, None] == 7, np.nan, Z)
     for said, wrong in (
         ("times of measurements must increase", {"times": TIMES[::-1]}),
-        ("measured at 0.35 s is not a number", {"z": nan, "seen": None}),
-        (r"40 times and 2 measured numbers .* \(40, 1\)", {"z": Z[:, :1]}),
+        ("measurement at 0.35 s is not a number", {"z": nan, "seen": None}),
+        (r"40 times with 2 numbers each .* \(40, 1\)", {"z": Z[:, :1]}),
         (r"visibility of shape \(40, 3\)", {"seen": np.ones((N, 3), bool)}),
         ("positive definite", {"P": np.diag([1.0, 0.0])}),
         (r"P0 has shape \(3, 3\)", {"P": np.eye(3)}),
@@ -200,5 +200,5 @@ def test_bad_measurements_are_named():
         StateModel(SYSTEM, both, DRIVE, 0.0)
     with pytest.raises(ValueError, match="unknown solver 'euler'"):
         StateModel(SYSTEM, both, DRIVE, NOISE, solver="euler")
-    with pytest.raises(ValueError, match="a window of 1 samples, of 40"):
+    with pytest.raises(ValueError, match="a window has 2 to 40 samples, not 1"):
         moving_horizon(MODEL, TIMES, Z, SEEN, **known(X0), window=1)

@@ -51,7 +51,7 @@ def test_a_straight_line_has_the_covariance_of_linear_regression():
     got = np.array([result.values["a"], result.values["b"]])
     assert np.allclose(got, expected, rtol=1e-10)
     assert np.allclose(result.covariance, 0.01 * np.linalg.inv(A.T @ A), rtol=1e-10)
-    assert result.evaluations < 10
+    assert result.num_evaluations < 10
 
 
 def test_a_fit_is_that_of_scipy(reference):
@@ -152,7 +152,7 @@ def test_trials_share_some_unknowns_and_have_others_of_their_own():
 
     peer = scipy.optimize.least_squares(residuals, [1.0, 0.0, 1, 1, 1], xtol=1e-12)
     assert np.allclose([result.values[p] for p in paths], peer.x, rtol=1e-5)
-    assert np.isclose(result.starts[1]["height"], peer.x[3], rtol=1e-5)
+    assert np.isclose(result.trial_starts[1]["height"], peer.x[3], rtol=1e-5)
     # Trials that differ are predicted one by one, to the same residuals.
     odd = Trial(TIMES[:60], record()[:60], decay, sigma=SIGMA, name="odd")
     mixed = Problem(Decay(), [*trials, odd], free)
@@ -180,7 +180,7 @@ def test_what_the_data_cannot_determine_is_named_before_anything_is_fitted():
         UnidentifiableError, match="raising a while lowering offset"
     ) as e:
         fit(Line(), trial, ["a", "b", "offset"])
-    assert e.value.check.unobservable == ("a", "offset")
+    assert e.value.check.unidentifiable == ("a", "offset")
     assert e.value.check.singular.min() < 1e-10
     prior = {"offset": (0.1, 0.01)}
     result = fit(Line(), trial, ["a", "b", "offset"], priors=prior, hold_out=0.0)
@@ -206,7 +206,7 @@ def test_priors_weigh_as_measurements():
     assert np.allclose(found(result), peer.x, rtol=1e-6)
     with pytest.raises(ValueError, match="prior on 'mass'"):
         fit(Decay(), trial, FREE, priors={"mass": (1.0, 1.0)})
-    with pytest.raises(ValueError, match="'rate': estimates are Bounded"):
+    with pytest.raises(ValueError, match="'rate': estimates take a Sigmoid"):
         fit(Decay(), trial, [FreeParameter("rate", Box(0.1, 9.0))])
 
 

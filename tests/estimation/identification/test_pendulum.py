@@ -54,7 +54,7 @@ def test_starts_are_estimated_with_the_machine():
         away = np.abs(np.ravel(found.values[path])[0] - value)
         assert away < 4 * np.ravel(found.deviations[path])[0]
     assert found.hold_out_error is not None and 0.6 < found.hold_out_error < 1.5
-    assert np.isclose(found.starts[0].q[0], found.values["far/start.q"][0])
+    assert np.isclose(found.trial_starts[0].q[0], found.values["far/start.q"][0])
     d, h = jnp.cos(jnp.arange(1.0, len(found.x) + 1)), 1e-5
     ends = [linearise_residuals(found.problem, found.x + s * h * d)[0] for s in (1, -1)]
     slopes = (ends[0] - ends[1]) / (2 * h)

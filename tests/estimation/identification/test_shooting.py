@@ -70,8 +70,8 @@ def test_a_chaotic_record_is_fitted_in_pieces():
     many = multiple_shooting(TIMES, y, flow, starts, autonomous=True, **how)
     found = fit(guess, many, ["rho"], hold_out=0.0, max_steps=60)
     assert abs(found.values["rho"] - 28.0) < 4 * found.deviations["rho"] < 0.1
-    ends = flow(found.model, TIMES[:31], found.starts[0][0])[1]["y"]
-    assert np.allclose(ends, found.starts[0][1]["y"], atol=0.3)
+    ends = flow(found.model, TIMES[:31], found.trial_starts[0][0])[1]["y"]
+    assert np.allclose(ends, found.trial_starts[0][1]["y"], atol=0.3)
     with pytest.raises(ValueError, match="2 to 150 pieces"):
         multiple_shooting(TIMES, y, flow, starts[:1], tightness=0.01)
     with pytest.raises(ValueError, match="evenly spaced"):

@@ -163,7 +163,7 @@ def test_a_broken_file_is_named(name, text, said, tmp_path):
 
 def test_axes_must_be_a_turn():
     for axes, said in (
-        ("x z y", "mirror"),
+        ("x z y", "reflection"),
         ("x y", "such as"),
         ("x x y", "such as"),
         (np.ones((3, 3)), "not those of a rotation"),
