@@ -124,11 +124,11 @@ def _export(args: argparse.Namespace) -> int:
         found.system,
         args.c,
         found.initial_state,
+        inputs=found.inputs,
+        precision=args.precision,
         dt=dt,
         solver=args.solver or solver,
         control_period=how.get("control_period"),
-        inputs=found.inputs,
-        precision=args.precision,
     )
     print(f"{args.c} and {args.c.with_suffix('.h')}")
     return 0

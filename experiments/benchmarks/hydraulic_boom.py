@@ -19,7 +19,7 @@ import djdyn
 
 from ..harness import exudyn_peer as peer
 from ..harness.study import Study
-from ..studies.hydraulic_boom.comparison import run_race
+from ..studies.hydraulic_boom.comparison import compare_with_exudyn
 from ..studies.hydraulic_boom.energy_balance import machine
 from ..studies.hydraulic_boom.model import BAR, valve_step
 
@@ -110,7 +110,7 @@ def run(study: Study) -> None:
         note = "share of the gradients that are finite"
         study.metric(f"{name}.finite", np.mean(finite), at_least=1.0, note=note)
     with study.stage("HYD-1 beside Exudyn"):
-        run_race(study)
+        compare_with_exudyn(study)
         many_valves(study, rounds, batch, cores)
 
 

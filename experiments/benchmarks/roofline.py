@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import djdyn
-from djdyn.kernels.frontend.trace import trace
+from djdyn.kernels import trace
 
 from ..harness.study import Study
 from .problems import Problem

@@ -1,4 +1,4 @@
-"""Exudyn beside our hydraulics: HYD-1 by its hydraulic actuator."""
+"""Exudyn: the valve step by its hydraulic actuator, for comparison."""
 
 import dataclasses
 import time
@@ -11,17 +11,17 @@ from .moordyn_peer import quiet
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """Of its explicit Runge-Kutta solver of order five, with steps that adapt."""
+    """Settings of Exudyn's explicit Runge–Kutta solver of order five."""
 
-    tolerance: float = 1e-8  # relative and absolute: its default
-    steps: int = 100  # at least so many: its default
+    tolerance: float = 1e-8  # relative and absolute; default of Exudyn
+    steps: int = 100  # at least; default of Exudyn
 
     def __str__(self) -> str:
         return f"DOPRI5, tolerance {self.tolerance:g}, at least {self.steps} steps"
 
 
 def import_exudyn() -> Any:
-    """The `exudyn` package, which only comparisons need."""
+    """Return the `exudyn` package, which only comparisons need."""
     try:
         with quiet():
             import exudyn
@@ -33,9 +33,9 @@ def import_exudyn() -> Any:
 
 
 def valve_step(volume: float, setting: Setting) -> tuple[np.ndarray, float]:
-    """Position (m) and both pressures (Pa) after 1 s of HYD-1, and seconds taken.
+    """Return position (m) and pressures (Pa) after 1 s of the valve step, and time.
 
-    The time is that of its solver; building the model is not in it.
+    The time in seconds is that of the solver, without building the model.
     """
     exu = import_exudyn()
     from exudyn import itemInterface as items
@@ -87,7 +87,7 @@ def valve_step(volume: float, setting: Setting) -> tuple[np.ndarray, float]:
         done = exu.SolveDynamic(mbs, how, solverType=solver)
         taken = time.perf_counter() - began
     if not done:
-        raise RuntimeError("Exudyn did not reach the end of HYD-1")
+        raise RuntimeError("Exudyn did not reach the end of the valve step")
     at, kind = mbs.GetNodeOutput, exu.OutputVariableType
     x, p = at(node, kind.Displacement)[:1], at(pressures, kind.Coordinates)
     return np.concatenate([x, p]), taken

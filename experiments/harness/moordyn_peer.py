@@ -1,4 +1,4 @@
-"""MoorDyn beside our cables: decks of two published cases, and runs of them."""
+"""MoorDyn: input decks of two cable cases, and runs of them, for comparison."""
 
 import contextlib
 import dataclasses
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 
-CATENARY_TENSION = float(np.hypot(150_582.368, 160_913.936))  # N, CAB-2, exact
+CATENARY_TENSION = float(np.hypot(150_582.368, 160_913.936))  # N, exact
 
 
 def import_moordyn() -> Any:
-    """The `moordyn` package, which only comparisons need."""
+    """Return the `moordyn` package, which only comparisons need."""
     try:
         import moordyn
     except ImportError as error:
@@ -42,10 +42,19 @@ HEADS = {
     ),
     "OPTIONS": (),
 }
+OPTIONS: dict[str, Any] = {
+    "g": 9.81,
+    "rho": 1025,
+    "threshIC": 1e-6,
+    "dtIC": 1.0,
+    "tScheme": "RK2",
+    "writeLog": -1,
+    "disableOutput": 1,
+}
 
 
 def deck(types: list, points: list, lines: list, **options: Any) -> str:
-    """The text of a deck, from its rows."""
+    """Return the text of a deck from its rows."""
     rows = dict(zip(HEADS, (types, points, lines), strict=False))
     rows["OPTIONS"] = [(value, name) for name, value in options.items()]
     text = ["--------------------- MoorDyn Input File ---------------------"]
@@ -58,9 +67,9 @@ def deck(types: list, points: list, lines: list, **options: Any) -> str:
 
 
 def heave_deck(segments: int, dtM: float) -> str:
-    """CAB-3: a payload in the water under 100 m of wire, its top driven.
+    """Return the deck of a submerged payload under 100 m of wire with a driven top.
 
-    It starts stretched: MoorDyn's own search for a start does not find it.
+    It starts stretched, because MoorDyn's search for a static start does not converge.
     """
     stretch = (14_592.375 * 100 + 19.5891 * 100**2 / 2) / 40e6
     wire = ("wire", 0.025, 2.5, 40e6, -0.3, 0, 1.2, 1.0, 0.0, 0.0)
@@ -70,22 +79,16 @@ def heave_deck(segments: int, dtM: float) -> str:
         [wire],
         [top, payload],
         [(1, "wire", 2, 1, 100, segments, "-")],
+        **OPTIONS,
         dtM=dtM,
-        g=9.81,
-        rho=1025,
         WtrDpth=500,
         TmaxIC=20,
-        threshIC=1e-6,
-        dtIC=1.0,
         CdScaleIC=5,
-        tScheme="RK2",
-        writeLog=-1,
-        disableOutput=1,
     )
 
 
 def catenary_deck(segments: int, dtM: float) -> str:
-    """CAB-2: an elastic catenary in the water, both ends held."""
+    """Return the deck of an elastic catenary in water with fixed ends."""
     chain = ("chain", 0.09, 77.7066, 384.243e6, -0.8, 0, 1.0, 1.0, 0.0, 0.0)
     anchor = (1, "Fixed", 0, 0, -100, 0, 0, 0, 0)
     fairlead = (2, "Coupled", 200, 0, 0, 0, 0, 0, 0)
@@ -93,22 +96,16 @@ def catenary_deck(segments: int, dtM: float) -> str:
         [chain],
         [anchor, fairlead],
         [(1, "chain", 1, 2, 230, segments, "-")],
+        **OPTIONS,
         dtM=dtM,
-        g=9.81,
-        rho=1025,
         WtrDpth=300,
         TmaxIC=200,
-        threshIC=1e-6,
-        dtIC=1.0,
         CdScaleIC=10,
-        tScheme="RK2",
-        writeLog=-1,
-        disableOutput=1,
     )
 
 
 def heave(t: float, amplitude=1.0, period=8.0, ramp=8.0) -> tuple[float, float]:
-    """Height and climb of the top: a sine that a straight ramp brings in."""
+    """Return height and vertical speed of the top: a sine with a linear ramp."""
     omega = 2 * np.pi / period
     on, growing = min(t / ramp, 1.0), 1.0 / ramp if t < ramp else 0.0
     z = amplitude * on * np.sin(omega * t)
@@ -118,13 +115,11 @@ def heave(t: float, amplitude=1.0, period=8.0, ramp=8.0) -> tuple[float, float]:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run of MoorDyn; `wall` is the time its steps took, in seconds."""
+    """Result of a MoorDyn run; `wall` is the time of its steps in seconds."""
 
     t: np.ndarray
-    tension: np.ndarray  # N, of the segment at the fairlead
-    force: (
-        np.ndarray
-    )  # N, of the line on the fairlead, half a segment's weight included
+    tension: np.ndarray  # N, segment at the fairlead
+    force: np.ndarray  # N, on the fairlead, with half a segment's weight
     positions: np.ndarray  # m, [time, point, axis]
     wall: float
 
@@ -135,12 +130,12 @@ def run_moordyn(
     dt: float,
     motion: Callable[[float], tuple[float, float]] | None = None,
 ) -> Run:
-    """Steps a deck of one line whose last point is coupled.
+    """Run a deck of one line whose last point is coupled.
 
     **Arguments:**
 
     - `dt`: macro steps; MoorDyn takes its own `dtM` inside.
-    - `motion`: height and climb of the coupled point over its place; still without it.
+    - `motion`: height and vertical speed of the coupled point; left out, it is fixed.
     """
     moordyn = import_moordyn()
     with tempfile.TemporaryDirectory() as folder, quiet():
@@ -159,7 +154,7 @@ def run_moordyn(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps what a compiled library prints off the console."""
+    """Suppress the console output of a compiled library."""
     sys.stdout.flush()
     console = os.dup(1)
     with open(os.devnull, "w") as nowhere:

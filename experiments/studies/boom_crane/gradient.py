@@ -1,4 +1,4 @@
-"""How deep the boom runs into its stop, by stop and by masses: a gradient of V24."""
+"""Gradient of the depth of an impact on a joint stop, by the stop and the masses."""
 
 import equinox as eqx
 import numpy as np
@@ -23,11 +23,11 @@ from .stops import (
 )
 
 
-SOFT = 1e-4  # rad, over which the stop's force comes in here
+SOFT_WIDTH = 1e-4  # rad, transition of the stop's force, wider than elsewhere
 
 
 class Impact(eqx.Module):
-    """Angle of joint 2, 20 ms after the stop was touched; steps end at `edges`."""
+    """Angle of joint 2, 20 ms after the contact; steps end at `edges`."""
 
     edges: Float[np.ndarray, " n"]
 
@@ -46,7 +46,7 @@ class Impact(eqx.Module):
 
 
 def edges() -> Float[np.ndarray, "2"]:
-    """When the boom touches its stop, and when the stop's force is all there.
+    """Return the times at which the transition of the stop's force begins and ends.
 
     The force is smooth between them but not across: steps that end there keep the
     gradient as accurate as the motion.
@@ -56,17 +56,17 @@ def edges() -> Float[np.ndarray, "2"]:
     def rate(t, y):
         del t
         depth, speed = y  # beyond the stop
-        s = depth / SOFT
+        s = depth / SOFT_WIDTH
         push = (3 * s**2 - 2 * s**3) * (STIFFNESS * depth + DAMPING * speed)
         weight = first * GRAVITY * np.cos(LOWER - depth)
         return speed, (weight - push) / inertia
 
     after = scipy.integrate.solve_ivp(
         rate,
-        (0.0, 2 * SOFT / -TOUCH_RATE),
+        (0.0, 2 * SOFT_WIDTH / -TOUCH_RATE),
         (0.0, -TOUCH_RATE),
         method="DOP853",
-        events=lambda t, y: y[0] - SOFT,
+        events=lambda t, y: y[0] - SOFT_WIDTH,
         rtol=1e-13,
         atol=1e-16,
     )
@@ -74,19 +74,20 @@ def edges() -> Float[np.ndarray, "2"]:
 
 
 def impact_gradient(study: Study) -> tuple[GradientCheck, djdyn.System]:
-    """How the depth of the impact depends on the stop and on the masses."""
-    system = study.customise(build(width=SOFT))
+    """Check the gradient of the depth of the impact by the stop and the masses."""
+    system = study.customise(build(width=SOFT_WIDTH))
     free = ["stop.stiffness", "stop.damping", *(f"{name}.mass" for name in NAMES[1:])]
     check = djdyn.check_gradient(Impact(edges()), system, free, tight=1e-13)
     return check, system
 
 
 def run_gradient(study: Study, check: GradientCheck, system: djdyn.System) -> None:
+    """Report the gradient through the impact."""
     study.metric(
         "boom_crane.gradient_error",
         check.difference_error,
         at_most=1e-6,
-        note="V24, angle 20 ms after the touch",
+        note="gradient of the angle 20 ms after the contact, beside differences",
     )
     percent = [
         float(djdyn.get_parameters(system, path)) * slope * 1e4
@@ -94,9 +95,9 @@ def run_gradient(study: Study, check: GradientCheck, system: djdyn.System) -> No
     ]
     columns = (check.reverse, check.forward, check.differences, check.tight, percent)
     study.report.table(
-        f"V24: gradient of the angle 20 ms after the touch, {check.value:.7g} rad",
+        f"Gradient of the angle 20 ms after the contact, {check.value:.7g} rad",
         ("parameter", "reverse [rad/unit]", "forward", "differences", "finer tolerance",
-         "1 % more adds [µrad]"),
+         "change by 1 % [µrad]"),
         zip(check.paths, *columns, strict=True),
     )  # fmt: skip
     study.console.print(f"  {check.verdict()}")

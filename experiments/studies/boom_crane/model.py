@@ -1,4 +1,4 @@
-"""The cranes of the boom-crane study, from the report's tables of links."""
+"""Cranes of the boom-crane study, from the link tables of the report."""
 
 from collections.abc import Sequence
 
@@ -29,12 +29,12 @@ BASES = {  # m, rad: position, roll, pitch, yaw
     PALFINGER: (-1.35, 0.0, -1.4, 0.0, 0.0, 0.0),
     LANDING: (0.0,) * 6,
 }
-# The print gives link 1 of the Palfinger crane its centre in the axes of its far end.
+# The report gives the mass centre of link 1 of the Palfinger crane in other axes.
 CENTRES = {(case, 1): (-0.35, 0.0, 0.7) for case in (PALFINGER, LANDING)}
 
 
 def links(case: str) -> list[DHLink]:
-    """The rows of a case, from base to tip."""
+    """Return the links of a case, from base to tip."""
     rows = [r for r in tables.read("boom_crane/dh_parameters.csv") if r["case"] == case]
     masses = [
         r for r in tables.read("boom_crane/link_properties.csv") if r["case"] == case
@@ -59,7 +59,7 @@ def links(case: str) -> list[DHLink]:
 
 
 def crane(case: str) -> tuple[djdyn.Mechanism, Float[Array, " nq"]]:
-    """The mechanism of a case, and where its joints start."""
+    """Return the mechanism of a case and its initial joint coordinates."""
     base = BASES[case]
     found = links(case)
     return from_dh(found, base=pose_rpy(base[:3], base[3:])), dh_initial_q(found)
@@ -68,10 +68,10 @@ def crane(case: str) -> tuple[djdyn.Mechanism, Float[Array, " nq"]]:
 def lock(
     mechanism: djdyn.Mechanism, q: Float[Array, " nq"], free: Sequence[str]
 ) -> djdyn.Mechanism:
-    """The mechanism with all joints but the free ones rigid at their places in `q`.
+    """Return the mechanism with all but the free joints locked at `q`.
 
-    What is rigidly joined becomes one body, so that a locked machine is a small one;
-    what is rigid on the world is left out. All numbers may be traced.
+    Rigidly joined bodies become one body; bodies fixed to the world are left out. All
+    numbers may be traced.
     """
     places = {"world": ("world", identity_pose())}  # by body: the one it is part of
     joints: dict[str, tuple[djdyn.Body, str, Pose]] = {}
@@ -99,7 +99,7 @@ def lock(
 
 
 def together(lumps: Sequence[tuple[Pose, djdyn.Body]]) -> tuple[Array, Array, Array]:
-    """Mass, centre and inertia about it of bodies at given poses."""
+    """Return mass, mass centre and central inertia of bodies at given poses."""
     mass = jnp.stack([body.mass for _, body in lumps])
     centres = jnp.stack([X_HB.act(body.p_BC) for X_HB, body in lumps])
     total = jnp.sum(mass)

@@ -1,4 +1,4 @@
-"""A slide on a turning arm: V19 to V21 of the boom-crane study."""
+"""Slide on a turning arm (Roy, Steinke and Nicoll 2014, sections 4.4.4 to 4.4.6)."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,12 +13,12 @@ from djdyn.parts import JointForce
 from djdyn.typing import Scalar, si
 
 from ...harness.study import Study
-from .joints import CLOSED, TIGHT, ledger, states
+from .joints import CLOSED_FORM_TOLERANCE, TIGHT, ledger, states
 from .model import TURNING_SLIDE, crane, links
 
 
 class Turning(eqx.Module):
-    """A frame that turns about z at a constant rate."""
+    """Rotation about z at a constant rate."""
 
     rate: Scalar = eqx.field(converter=si("rad/s"))
     angle: Scalar = eqx.field(converter=si("rad"))
@@ -28,7 +28,7 @@ class Turning(eqx.Module):
 
 
 def driven_slide() -> djdyn.System:
-    """Joint 1 held at 1 rad/s, a constant force along joint 2 that holds it."""
+    """Return the arm turning at 1 rad/s, with a force that holds the slide."""
     mechanism, q0 = crane(TURNING_SLIDE)
     held = djdyn.Prescribed(Turning(1.0, q0[0]))
     mechanism = eqx.tree_at(lambda m: m.bodies[0].joint, mechanism, held)
@@ -36,14 +36,17 @@ def driven_slide() -> djdyn.System:
 
 
 def slide_loads(now: djdyn.Instant) -> tuple[Array, Array, Array, Array]:
-    """Torque on the arm, force across the slide, its acceleration, force to hold it."""
+    """Return arm torque, lateral force, acceleration and holding force of the slide."""
     hold = dynamics.inverse(now.world, jnp.zeros_like(now.y.v))
     return now.reaction("link1")[2], now.reaction("link2")[3], now.v_dot[0], hold[0]
 
 
 def run_driven_slide(study: Study) -> None:
-    """V19, the force that holds the slide, and V20, the slide let go."""
-    slow = np.arcsinh(0.009901)  # s, when the slide has the rate that the print gives
+    """Compare the force that holds the slide, and the motion of the free slide.
+
+    Centripetal and Coriolis acceleration, sections 4.4.4 and 4.4.5.
+    """
+    slow = np.arcsinh(0.009901)  # s, time of the slide rate in the report
     t = np.sort([slow, *np.linspace(0.0, 2.0, 81)])
     held = driven_slide()
     free = djdyn.with_parameters(held, {"push.force.value": 0.0})
@@ -71,23 +74,23 @@ def run_driven_slide(study: Study) -> None:
     study.metric(
         "boom_crane.v19.drift",
         np.abs(states(still)[0]).max(),
-        at_most=CLOSED,
+        at_most=CLOSED_FORM_TOLERANCE,
         unit="m",
-        note="in 2 s under -10 N",
+        note="largest displacement in 2 s under -10 N",
     )
     study.metric(
         "boom_crane.v20.coriolis_acceleration",
         across[np.searchsorted(t, slow)] / 10.0,
         2 * 0.009901,
-        CLOSED * 2 * 0.009901,
+        CLOSED_FORM_TOLERANCE * 2 * 0.009901,
         unit="m/s^2",
-        note="2 ω r', from the force across the slide",
+        note="2 ω r', from the lateral force on the slide",
     )
     study.metric(
         "boom_crane.v20.slide_rate",
         states(trajectory)[1][-1, 0],
         np.sinh(2.0),
-        CLOSED * np.sinh(2.0),
+        CLOSED_FORM_TOLERANCE * np.sinh(2.0),
         unit="m/s",
         note="sinh t at 2 s",
     )
@@ -95,9 +98,9 @@ def run_driven_slide(study: Study) -> None:
         "boom_crane.v20.holding_torque",
         torque[-1],
         10 * np.sinh(4.0),
-        CLOSED * 10 * np.sinh(4.0),
+        CLOSED_FORM_TOLERANCE * 10 * np.sinh(4.0),
         unit="N m",
-        note="of joint 1: 10 sinh 2t at 2 s",
+        note="torque of joint 1: 10 sinh 2t at 2 s",
     )
     ledger(study, "v20", trajectory, 5 * (np.cosh(4.0) - 1))
     study.series("v20", trajectory.to_xarray(holding_torque=torque, across=across))
@@ -106,9 +109,9 @@ def run_driven_slide(study: Study) -> None:
 def slide_alone(
     still: float, mass: float, t: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Rate of the slide from one equation, the angular momentum being constant.
+    """Return the rate of the slide from one equation with constant angular momentum.
 
-    `still` is the inertia of what does not slide; the arm starts at 1 rad/s.
+    `still` is the inertia of all but the slide; the arm starts at 1 rad/s.
     """
 
     def rate(t, y):
@@ -121,7 +124,7 @@ def slide_alone(
 
 
 def run_energy(study: Study) -> None:
-    """V21: both joints free, until joint 1 has all but stopped."""
+    """Compare the rates of both free joints until the arm nearly stops (4.4.6)."""
     mechanism, q0 = crane(TURNING_SLIDE)
     system = djdyn.System(mechanism)
     slides, turns, known = {}, {}, {}
@@ -144,7 +147,7 @@ def run_energy(study: Study) -> None:
             rate,
             1e-6,
             unit="m/s",
-            note=f"after 30 s, centre of link 1 {where}",
+            note=f"slide rate after 30 s, mass centre of link 1 {where}",
         )
         about = still / slider.mass + (1 + q[-1, 1]) ** 2  # m^2
         limit = np.sqrt(whole / slider.mass)
@@ -152,9 +155,9 @@ def run_energy(study: Study) -> None:
             f"boom_crane.v21.asymptote{tail}",
             np.sqrt(out[-1] ** 2 + about * turn[-1] ** 2),
             limit,
-            CLOSED * limit,
+            CLOSED_FORM_TOLERANCE * limit,
             unit="m/s",
-            note="all energy in the slide: ω √(I/m)",
+            note="limit with all energy in the slide: ω √(I/m)",
         )
         ledger(study, "v21", trajectory, whole / 2, tail)
         study.series(f"v21{tail}", trajectory)
@@ -171,9 +174,9 @@ def run_energy(study: Study) -> None:
                     value,
                     *digits,
                     unit=unit,
-                    note="after 30 s",
+                    note="after 30 s, mass centre on the axis",
                 )
-    title = "V21: a slide let go, the arm's centre of mass on its axis or 1 m off"
+    title = "Free slide, mass centre of the arm on its axis or 1 m off"
     time = ("time", "s", t)
     study.report.plot(f"{title}: the slide", time, ("rate", "m/s"), slides, known)
     study.report.plot(f"{title}: the arm", time, ("rate", "rad/s"), turns)

@@ -1,4 +1,4 @@
-"""The seven-joint crane on its stops: V24 and V25 of the boom-crane study."""
+"""Joint stops of a crane (Roy, Steinke and Nicoll 2014, sections 4.4.9, 4.4.10)."""
 
 from typing import Any
 
@@ -13,27 +13,27 @@ from djdyn.parts import JointActuator, JointStop
 from djdyn.view import Scene
 
 from ...harness.study import Study
-from .joints import CLOSED, GRAVITY, TIGHT, ledger, states
+from .joints import CLOSED_FORM_TOLERANCE, GRAVITY, TIGHT, ledger, states
 from .model import PALFINGER, crane, links, lock
 
 
-KP, KI, KD = 1e9, 1.0, 1e8  # N m/rad, N m/(rad s), N m s/rad, the sample's gains
-POWER = 5e5  # W, the sample's cap; for the driven joint
+KP, KI, KD = 1e9, 1.0, 1e8  # N m/rad, N m/(rad s), N m s/rad; sample files
+POWER = 5e5  # W, limit of the driven joint; sample files
 LOWER, UPPER = -np.pi / 4, np.pi / 2  # rad
-STIFFNESS, DAMPING = 1e7, 1e7  # N m/rad, N m s/rad, of the stop
-WIDTH = 1e-6  # rad, over which the stop's force comes in
+STIFFNESS, DAMPING = 1e7, 1e7  # N m/rad, N m s/rad; stop
+WIDTH = 1e-6  # rad, transition of the stop's force
 
 NAMES = tuple(f"link{i}" for i in range(1, 8))
 STIFF: dict[str, Any] = {"solver": "kvaerno3", "rtol": 1e-7, "atol": 1e-7}
 
 
 def build(angle: float | Array | None = None, width: float = WIDTH) -> djdyn.System:
-    """The seven-joint crane, its joints held by PID control, joint 2 on stops.
+    """Return the seven-joint crane under PID control, with stops on joint 2.
 
     **Arguments:**
 
-    - `angle`: where joint 2 is driven to, rad; left out, it is passive.
-    - `width`: over which the stop's force comes in, rad.
+    - `angle`: target of joint 2, rad; left out, the joint is passive.
+    - `width`: transition of the stop's force, rad.
     """
     mechanism, held = crane(PALFINGER)
     active = np.ones(len(NAMES))
@@ -59,18 +59,18 @@ def build(angle: float | Array | None = None, width: float = WIDTH) -> djdyn.Sys
 
 
 def start(system: djdyn.System) -> djdyn.State:
-    """At rest, the boom level."""
+    """Return the state at rest with the boom level."""
     return system.initial_state(crane(PALFINGER)[1])
 
 
 def rigid(system: djdyn.System) -> djdyn.System:
-    """The same crane with all joints but the second rigid, and no controller."""
+    """Return the crane with all joints but the second locked, and no controller."""
     mechanism = lock(system.mechanism, crane(PALFINGER)[1], ["link2"])
     return djdyn.System(mechanism, {"stop": system.parts["stop"]})
 
 
 def boom() -> tuple[float, float]:
-    """First and second moment of mass about joint 2, kg m and kg m^2, by hand."""
+    """Return first (kg m) and second (kg m^2) moment of mass about joint 2."""
     _, inner, *outer = links(PALFINGER)
     first = inner.mass * 0.5 + sum(x.mass * 1.5 for x in outer)
     second = inner.mass * 0.5**2 + sum(x.mass * 1.5**2 for x in outer)
@@ -79,7 +79,7 @@ def boom() -> tuple[float, float]:
 
 
 def touch() -> tuple[float, float]:
-    """Time and rate at which the falling boom reaches its stop, by conserved energy."""
+    """Return time and rate at which the boom reaches its stop, by energy."""
     first, inertia = boom()
     rate = lambda angle: np.sqrt(2 * first * GRAVITY * np.sin(angle) / inertia)
     slowness = lambda s: 2 * s / rate(s * s)  # the angle is s^2: finite at the start
@@ -88,7 +88,7 @@ def touch() -> tuple[float, float]:
 
 
 TOUCH, TOUCH_RATE = touch()
-TIMES = np.unique(  # s, many while the stop is hit
+TIMES = np.unique(  # s, dense during the impact
     np.concatenate(
         [
             np.linspace(0.0, 0.47, 48),
@@ -102,7 +102,7 @@ TIMES = np.unique(  # s, many while the stop is hit
 
 
 def controlled(study: Study) -> dict[str, djdyn.Trajectory]:
-    """The crane with all joints under control, joint 2 passive or driven (V24, V25)."""
+    """Simulate the controlled crane with joint 2 passive and driven."""
     target = np.deg2rad(study.options["target"])
     cases = {"passive": None, "clipped": UPPER, "unclipped": target}
     if study.quick:
@@ -114,11 +114,11 @@ def controlled(study: Study) -> dict[str, djdyn.Trajectory]:
     return runs
 
 
-# V24: the boom falls onto its stop ----------------------------------------------------
+# Passive joint limit: the boom falls onto its stop ------------------------------------
 
 
 def run_passive_stop(study: Study) -> djdyn.Trajectory:
-    """The other joints rigid: one equation by hand to compare with."""
+    """Compare the fall onto the stop with closed forms, other joints locked."""
     system = rigid(study.customise(build()))
     saves = [*TIMES, 20.0]
     trajectory = djdyn.simulate(system, 20.0, saveat=saves, max_steps=32768, **TIGHT)
@@ -128,11 +128,11 @@ def run_passive_stop(study: Study) -> djdyn.Trajectory:
     sag = lambda q: STIFFNESS * (LOWER - q) - first * GRAVITY * np.cos(q)
     rest = root_scalar(sag, bracket=(LOWER - 0.1, LOWER), xtol=1e-15).root
     rows = (
-        ("touch_angle", at(TOUCH), LOWER, CLOSED, "at the time of touch, -pi/4"),
+        ("touch_angle", at(TOUCH), LOWER, CLOSED_FORM_TOLERANCE, "at contact: -pi/4"),
         ("angle_1s", at(1.0), -0.786500, 1e-6, "creeping after the impact"),
         ("angle_3s", at(3.0), -0.786761, 1e-6, "creeping after the impact"),
         ("angle_10s", at(10.0), -0.7868015, 1e-7, "creeping after the impact"),
-        ("equilibrium", -1, rest, CLOSED, "after 20 s: K (-pi/4 - q) = m g r cos q"),
+        ("equilibrium", -1, rest, CLOSED_FORM_TOLERANCE, "after 20 s"),
     )  # fmt: skip
     for what, i, reference, tolerance, note in rows:
         study.metric(
@@ -147,9 +147,9 @@ def run_passive_stop(study: Study) -> djdyn.Trajectory:
         "boom_crane.v24.touch_rate",
         rate[at(TOUCH)],
         TOUCH_RATE,
-        CLOSED * abs(TOUCH_RATE),
+        CLOSED_FORM_TOLERANCE * abs(TOUCH_RATE),
         unit="rad/s",
-        note="by conserved energy",
+        note="at contact; reference: conservation of energy",
     )
     ledger(study, "v24", trajectory, first * GRAVITY * np.sin(-rest))
     study.series("v24_rigid", trajectory)
@@ -159,19 +159,19 @@ def run_passive_stop(study: Study) -> djdyn.Trajectory:
 def run_held(
     study: Study, fallen: djdyn.Trajectory, trajectory: djdyn.Trajectory
 ) -> None:
-    """The other joints held by their controllers, as in the print."""
+    """Compare the fall with the other joints under control, as in the report."""
     study.metric(
         "boom_crane.v24.controlled_angle_10s",
         states(trajectory)[0][-1, 1],
         -0.7868015,
         1e-6,
         unit="rad",
-        note="other joints held by PID",
+        note="other joints under PID control",
     )
     data, alone = trajectory.to_xarray(), fallen.to_xarray().isel(time=slice(0, -1))
     study.series("v24", data)
-    runs = {"other joints rigid": alone, "other joints held by PID": data}
-    title = "V24: joint 2 falls onto its stop"
+    runs = {"other joints locked": alone, "other joints under PID control": data}
+    title = "Passive joint limit: joint 2 falls onto its stop"
     early = TIMES <= 2.0
     study.report.plot(
         title,
@@ -180,12 +180,12 @@ def run_held(
         {k: np.rad2deg(run["link2.q"].values[early]) for k, run in runs.items()},
         {"lower stop": (np.array([0.0, 2.0]), np.rad2deg([LOWER, LOWER]))},
     )
-    study.report.scene(scene(trajectory), f"{title}, in the first 1.5 s")
+    study.report.scene(scene(trajectory), f"{title}, first 1.5 s")
     after = TIMES > TOUCH
     known = np.array([[1.0, -0.786500], [3.0, -0.786761], [10.0, -0.7868015]]).T
     study.report.plot(
-        f"{title}: how far beyond it, first by impact, then by creep",
-        ("time after the touch", "s", TIMES[after] - TOUCH),
+        f"{title}: angle beyond the stop",
+        ("time after contact", "s", TIMES[after] - TOUCH),
         ("angle beyond the stop", "mrad"),
         {k: 1e3 * (LOWER - run["link2.q"].values[after]) for k, run in runs.items()},
         {"reference": (known[0] - TOUCH, 1e3 * (LOWER - known[1]))},
@@ -193,18 +193,18 @@ def run_held(
     )
     near = (TIMES > TOUCH - 5e-4) & (TIMES < TOUCH + 2e-3)
     study.report.plot(
-        f"{title}: the stop's moment at the impact",
-        ("time after the touch", "ms", 1e3 * (TIMES[near] - TOUCH)),
+        f"{title}: moment of the stop during the impact",
+        ("time after contact", "ms", 1e3 * (TIMES[near] - TOUCH)),
         ("moment", "MN m"),
         {k: run["stop.force"].values[near] / 1e6 for k, run in runs.items()},
     )
 
 
-# V25: joint 2 is driven against its stop ----------------------------------------------
+# Active joint limit: joint 2 is driven against its stop -------------------------------
 
 
 def run_active_stop(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
-    """Sent beyond the limit: to a target clipped to the limit, and to the target."""
+    """Compare a target clipped to the limit with one beyond the limit."""
     target = np.deg2rad(study.options["target"])
     first, _ = boom()
     push = lambda q: (
@@ -214,7 +214,7 @@ def run_active_stop(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
     angles, powers = {}, {}
     for case, reference, note in (
         ("clipped", UPPER, "target clipped to the limit"),
-        ("unclipped", pushed, "target beyond it: the drive outdoes the stop"),
+        ("unclipped", pushed, "target beyond the limit: the drive deflects the stop"),
     ):  # fmt: skip
         if case not in runs:
             continue
@@ -237,33 +237,34 @@ def run_active_stop(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
         POWER,
         1e-6 * POWER,
         unit="W",
-        note="of the drive: its cap",
+        note="largest power of the drive; reference: its limit",
     )
     early = TIMES <= 2.0
     study.report.plot(
-        f"V25: joint 2 sent to {study.options['target']:g} deg, stop at 90 deg",
+        f"Active joint limit: target {study.options['target']:g} deg, stop at 90 deg",
         ("time", "s", TIMES[early]),
         ("angle", "deg"),
         {name: angle[early] for name, angle in angles.items()},
         {"upper stop": (np.array([0.0, 2.0]), np.rad2deg([UPPER, UPPER]))},
     )
     study.report.plot(
-        "V25: power of the drive of joint 2",
+        "Active joint limit: power of the drive of joint 2",
         ("time", "s", TIMES[early]),
         ("power", "kW"),
         {name: power[early] for name, power in powers.items()},
     )
 
 
-# The picture --------------------------------------------------------------------------
+# Replay -------------------------------------------------------------------------------
 
 
 def motion(now: djdyn.Instant) -> tuple[Array, Array, Array]:
+    """Return rotations, positions and twists of the bodies."""
     return now.world.X_WB.R, now.world.X_WB.p, now.world.V_WB
 
 
 def scene(trajectory: djdyn.Trajectory) -> Scene:
-    """The first second and a half; the telescopes are inside the outer boom."""
+    """Return the replay of the first 1.5 s; the telescopes are retracted."""
     shown = TIMES <= 1.5
     R, p, V = (np.asarray(x)[shown] for x in trajectory.map(motion))
     replay = Scene(TIMES[shown])

@@ -1,4 +1,4 @@
-"""CAB-3: a payload in the water under a wire whose top heaves, beside MoorDyn."""
+"""Submerged payload under a wire with a heaving top, compared with MoorDyn."""
 
 import equinox as eqx
 import jax
@@ -17,13 +17,13 @@ from ...harness.study import Study
 
 
 DURATION = 20.0  # s
-STATIC = 9.81 * (2000 - 512.5 + 100 * (2.5 - 1025 * np.pi / 4 * 0.025**2))  # N
-MACRO = 1e-3  # s: MoorDyn holds the top's velocity so long, which shakes the payload
-INNER = {20: 5e-4, 100: 1e-4}  # s, MoorDyn's own steps by segments
+STATIC_TENSION = 9.81 * (2000 - 512.5 + 100 * (2.5 - 1025 * np.pi / 4 * 0.025**2))  # N
+CALL_INTERVAL = 1e-3  # s, for which MoorDyn holds the velocity of the top
+MOORDYN_STEPS = {20: 5e-4, 100: 1e-4}  # s, by the number of segments
 
 
 class Heave(eqx.Module):
-    """1 m of heave in 8 s, brought in over 8 s."""
+    """Heave of 1 m amplitude and 8 s period, with a ramp of 8 s."""
 
     def __call__(self, t: Scalar) -> Array:
         z = jnp.clip(t / 8, 0, 1) * jnp.sin(2 * jnp.pi * t / 8)
@@ -31,7 +31,7 @@ class Heave(eqx.Module):
 
 
 def build(elements: int) -> djdyn.System:
-    """With MoorDyn's damping: 0.3 of critical for a wave of two elements."""
+    """Return payload and wire, with MoorDyn's damping ratio of 0.3 for an element."""
     water, wave = Fluid(), np.sqrt(40e6 * 2.5)
     rope = CableProperties(
         2.5,
@@ -61,7 +61,7 @@ def build(elements: int) -> djdyn.System:
 
 
 def start(system: djdyn.System, lanes: int = 1) -> djdyn.State:
-    """At rest, the same in all lanes."""
+    """Return the equilibrium, repeated for all lanes."""
     copies = lambda x: jnp.repeat(x[None], lanes, 0)
     return jax.tree.map(copies, equilibrium(system))
 
@@ -69,21 +69,23 @@ def start(system: djdyn.System, lanes: int = 1) -> djdyn.State:
 def heave(
     system: djdyn.System, y0: djdyn.State, solver: str, dt: float
 ) -> djdyn.Trajectory:
+    """Simulate the heave with fixed steps."""
     times = np.linspace(0.0, DURATION, 501)
     return djdyn.rollout(system, DURATION, y0, solver=solver, dt=dt, saveat=times)
 
 
 def extremes(tension: np.ndarray) -> np.ndarray:
+    """Return the lowest and highest tension."""
     return np.array([tension.min(), tension.max()])
 
 
 def difference(found: np.ndarray, refined: np.ndarray) -> float:
-    """How far the ends of a range are off, relative to its width."""
+    """Return the largest error of the ends of a range, relative to its width."""
     return float(np.abs(found - refined).max() / np.ptp(refined))
 
 
 def run_heave(study: Study) -> None:
-    """Twenty elements at 10 ms beside small steps, and beside MoorDyn."""
+    """Compare twenty elements at 10 ms with small steps and with MoorDyn."""
     system = build(20)
     y0 = start(system)
     runs = {
@@ -98,56 +100,59 @@ def run_heave(study: Study) -> None:
     first = next(iter(tension.values()))[0]
     study.metric(
         "cable.heave.static_tension_error",
-        first / STATIC - 1,
+        first / STATIC_TENSION - 1,
         0.0,
         1e-4,
-        note=f"CAB-3: {STATIC:.1f} N at the top; 16 546 is with g 9.80665",
+        note=f"relative error of the static tension at the top, {STATIC_TENSION:.1f} N",
     )
     study.metric(
         "cable.heave.implicit_range_diff",
         difference(found, refined),
         at_most=1e-2,
-        note="CAB-3: range of the top tension at 10 ms beside 0.25 ms",
+        note="error of the range of the top tension, steps of 10 beside 0.25 ms",
     )
     rows = [("djdyn", name, *extremes(x)) for name, x in tension.items()]
     try:
-        rows += beside_moordyn(study, tension, refined)
+        rows += compare_with_moordyn(study, tension, refined)
     except ImportError as error:
-        study.report.text(f"CAB-3 ran alone: {error}.")
+        study.report.text(f"The heaving payload is not compared with MoorDyn: {error}.")
     study.report.table(
-        "CAB-3, range of the tension at the top, N",
-        ("engine", "run", "least", "most"),
+        "Heaving payload: range of the tension at the top, N",
+        ("engine", "run", "lowest", "highest"),
         rows,
     )
     t = np.asarray(runs["implicit, 10 ms"].t)
     study.report.plot(
-        "CAB-3, tension at the top", ("time", "s", t), ("tension", "N"), tension
+        "Heaving payload: tension at the top",
+        ("time", "s", t),
+        ("tension", "N"),
+        tension,
     )
 
 
-def beside_moordyn(
+def compare_with_moordyn(
     study: Study, tension: dict[str, np.ndarray], refined: np.ndarray
 ) -> list[tuple]:
-    """MoorDyn on the same deck; its curve joins the others."""
-    rows, every = [], round(0.04 / MACRO)
-    for macro in (1e-2, MACRO):
+    """Run MoorDyn on the same case and add its curve to `tension`."""
+    rows, every = [], round(0.04 / CALL_INTERVAL)
+    for macro in (1e-2, CALL_INTERVAL):
         run = peer.run_moordyn(
-            peer.heave_deck(20, INNER[20]), DURATION, macro, peer.heave
+            peer.heave_deck(20, MOORDYN_STEPS[20]), DURATION, macro, peer.heave
         )
         rows.append(
             ("MoorDyn", f"20 segments, {1e3 * macro:g} ms", *extremes(run.force))
         )
-    tension[f"MoorDyn, {1e3 * MACRO:g} ms"] = run.force[::every]
+    tension[f"MoorDyn, {1e3 * CALL_INTERVAL:g} ms"] = run.force[::every]
     study.metric(
         "cable.moordyn.tension_range_diff",
         difference(extremes(run.force), refined),
         at_most=1e-2,
-        note=f"CAB-3: MoorDyn at {1e3 * MACRO:g} ms beside djdyn, both of 20 elements",
+        note="error of MoorDyn's range of the top tension beside djdyn's, 20 elements",
     )
     study.report.text(
-        "MoorDyn is given the top's motion once a call and holds its velocity until "
-        "the next. At 10 ms, with which its published ranges agree, these steps shake "
-        "the payload on its wire at 2 Hz; with 1 ms its range joins ours, whatever the "
-        "number of segments."
+        "MoorDyn takes the motion of the top once per call and holds its velocity "
+        "until the next call. Calls every 10 ms, with which its published ranges "
+        "agree, excite the payload on its wire at 2 Hz. With calls every 1 ms its "
+        "range agrees with that of djdyn for any number of segments."
     )
     return rows

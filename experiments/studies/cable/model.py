@@ -1,4 +1,7 @@
-"""Lines with known answers, and what is asked of them."""
+"""Cables with closed-form solutions, and functions to evaluate them.
+
+Section numbers are those of Roy, Steinke and Nicoll 2014.
+"""
 
 import equinox as eqx
 import jax
@@ -28,7 +31,7 @@ WALL = ClampedEnd(frame="wall", axis=(1, 0, 0), side=(0, 1, 0))  # pointing alon
 
 
 def ground(g: float = 9.81) -> djdyn.Mechanism:
-    """Nothing that moves, and a frame `wall` in the origin."""
+    """Return a mechanism without motion, with a frame `wall` at the origin."""
     block = djdyn.Body("block", "world", djdyn.Fixed(), 1.0)
     wall = djdyn.Frame("wall", "world")
     return djdyn.Mechanism((block,), (wall,), gravity_W=(0, 0, -g))
@@ -37,7 +40,7 @@ def ground(g: float = 9.81) -> djdyn.Mechanism:
 def payload(
     mass: float, inertia: float, depth: float, g: float = 9.81
 ) -> djdyn.Mechanism:
-    """A free body `load` under the frame `wall` in the origin."""
+    """Return a free body `load` below the frame `wall` at the origin."""
     at, I_BC = djdyn.translation((0, 0, -depth)), inertia * np.eye(3)
     body = djdyn.Body("load", "world", djdyn.Free(), mass, I_BC=I_BC, X_PJ=at)
     wall = djdyn.Frame("wall", "world")
@@ -45,7 +48,7 @@ def payload(
 
 
 def alone(line: Cable, g: float = 9.81) -> djdyn.System:
-    """A line that holds nothing."""
+    """Return a line without a payload."""
     return djdyn.System(ground(g), {"line": line})
 
 
@@ -53,7 +56,7 @@ def alone(line: Cable, g: float = 9.81) -> djdyn.System:
 
 
 def mooring(elements: int) -> djdyn.System:
-    """CAB-2: an elastic catenary, by its weight in water."""
+    """Return an elastic catenary with its submerged weight."""
     rope, head = (
         CableProperties(698.333 / 9.81, 384.243e6),
         FixedEnd(point=[200.0, 0.0, 100.0]),
@@ -62,13 +65,13 @@ def mooring(elements: int) -> djdyn.System:
 
 
 def chain(elements: int = 10) -> djdyn.System:
-    """CAB-1: a hanging chain, its elements shrinking towards the free end."""
+    """Return a hanging chain with elements that shrink towards the free end."""
     rope, mesh = CableProperties(1.0, 1e8, axial_damping=0.0), graded(elements, 1.5)
     return alone(Cable(rope, 10.0, FreeEnd(), ORIGIN, mesh=mesh), 9.80665)
 
 
 def string(elements: int) -> djdyn.System:
-    """A weightless string of 10 m, pulled to a thousandth more."""
+    """Return a string of 10 m without gravity, with a strain of 0.001."""
     rope, head = (
         CableProperties(1.0, 1e7, axial_damping=0.0),
         FixedEnd(point=[10.01, 0.0, 0.0]),
@@ -79,7 +82,7 @@ def string(elements: int) -> djdyn.System:
 def beam(
     elements: int, force: float = 0.0, EA: float = 1e9, lumping: str = "spline"
 ) -> djdyn.System:
-    """Ship V1: a weightless cantilever of 3 m, and a force across at its tip."""
+    """Return a cantilever of 3 m with a tip force (section 4.1.1)."""
     rope = CableProperties(7.854, EA, EI=1e6, compression=1.0, axial_damping=0.0)
     tip = (PointForce(3.0, [0.0, 0.0, force]),) if force else ()
     line = Cable(rope, 3.0, WALL, FreeEnd(), elements, forces=tip, lumping=lumping)
@@ -87,7 +90,7 @@ def beam(
 
 
 def heavy_beam(supported: bool, elements: int = 8) -> djdyn.System:
-    """CAB-7; stiff in stretch as a cantilever, soft enough between two supports."""
+    """Return a beam under its weight: a cantilever, or with two supports."""
     rope = CableProperties(100.0, 1e5 if supported else 1e9, EI=1e7, compression=1.0)
     ends = (
         (ORIGIN, FixedEnd(point=[10.0, 0.0, 0.0])) if supported else (WALL, FreeEnd())
@@ -99,14 +102,14 @@ def heavy_beam(supported: bool, elements: int = 8) -> djdyn.System:
 
 
 def hanging() -> djdyn.System:
-    """Ship V13: 5 kg under 20 m of wire."""
+    """Return 5 kg under 20 m of wire (section 4.3.4)."""
     rope = CableProperties(0.151189, 8e5, diameter=0.005)
     line = Cable(rope, 20.0, ORIGIN, PinnedEnd(frame="load"), mesh=2)
     return djdyn.System(payload(5.0, 5.0, 20.0), {"line": line})
 
 
 def pendulum() -> djdyn.System:
-    """Ship V14: 5 kg on 20 m of light wire."""
+    """Return a pendulum of 5 kg on 20 m of light wire (section 4.3.5)."""
     line = Cable(
         CableProperties(1e-3, 8e5), 20.0, ORIGIN, PinnedEnd(frame="load"), mesh=2
     )
@@ -114,7 +117,7 @@ def pendulum() -> djdyn.System:
 
 
 def torsion() -> djdyn.System:
-    """Ship V15, with the numbers that the print leaves out: L I / GJ is one."""
+    """Return a torsional pendulum with L I / GJ of 1 s^2 (section 4.3.6)."""
     rope = CableProperties(0.01, 8e5, GJ=100.0, EI=1e-6)
     ends = (
         ClampedEnd(frame="wall", axis=(0, 0, -1)),
@@ -125,7 +128,7 @@ def torsion() -> djdyn.System:
 
 
 def wet_pendulum() -> djdyn.System:
-    """CAB-6: 100 t on a line that floats."""
+    """Return a pendulum of 100 t in water, on a neutrally buoyant line."""
     rope = CableProperties(7.854, 1e9, diameter=np.sqrt(4 * 7.854 / 1025 / np.pi))
     length, ends = 100.4988, (ORIGIN, PinnedEnd(frame="load"))
     line = Cable(rope, length, *ends, mesh=4, fluid=Fluid(1025.0))
@@ -133,7 +136,7 @@ def wet_pendulum() -> djdyn.System:
 
 
 def shaken() -> djdyn.System:
-    """Ship V4: the top of a payload's line is moved along three sines."""
+    """Return a payload on a line whose top follows three sines (section 4.1.4)."""
     top = Harmonic([2.0, 2.0, 2.0], [0.09, 0.05, 1.5])
     rope = CableProperties(7700 * np.pi / 4 * 0.005**2, 8e5, axial_damping=5e3)
     line = Cable(rope, 20.0, PinnedEnd(frame="load"), DrivenEnd(motion=top), mesh=4)
@@ -143,14 +146,14 @@ def shaken() -> djdyn.System:
 def hoist(
     mass: float, length: float, rope: CableProperties, mesh: int = 3
 ) -> djdyn.System:
-    """A payload under a winch at the head of its line."""
+    """Return a payload under a winch at the head of its line."""
     ends = (PinnedEnd(frame="load"), FixedEnd(point=[0, 0, 0], payout="rate"))
     line = Cable(rope, length, *ends, mesh=mesh)
     return djdyn.System(payload(mass, 1.0, length), {"line": line}, {"rate": 0.0})
 
 
 def dropped(slack_width: float = 1e-6) -> tuple[djdyn.System, djdyn.State]:
-    """CAB-10: a payload falls one metre until its slack line of 3 m is tight."""
+    """Return a payload that falls 1 m until its slack line of 3 m is tight."""
     rope = CableProperties(
         0.5, 2e4, EI=0.05, axial_damping=50.0, slack_width=slack_width
     )
@@ -161,7 +164,7 @@ def dropped(slack_width: float = 1e-6) -> tuple[djdyn.System, djdyn.State]:
     return system, eqx.tree_at(lambda y: y.parts["line"]["r"], y, bow)
 
 
-# Questions ----------------------------------------------------------------------------
+# Evaluation ---------------------------------------------------------------------------
 
 
 @eqx.filter_jit
@@ -172,18 +175,19 @@ def _jacobian(system: djdyn.System, y: djdyn.State) -> Array:
 
 
 def periods(system: djdyn.System, y: djdyn.State) -> np.ndarray:
-    """Of small motions, the longest first."""
+    """Return the periods of small motions, the longest first."""
     values = np.linalg.eigvals(np.asarray(_jacobian(system, y)))
     return np.sort(2 * np.pi / values.imag[values.imag > 1e-6])[::-1]
 
 
 @eqx.filter_jit
 def signals(system: djdyn.System, y: djdyn.State) -> dict[str, Array]:
+    """Return all signals of a state."""
     return system.at(0.0, y).signals
 
 
 def along_x(system: djdyn.System, length: float) -> djdyn.State:
-    """With the line of that name straight along x, but for its held ends."""
+    """Return the state with the part `line` straight along x."""
     line = system.parts["line"]
     x = length * jnp.asarray(line.mesh)[line.free]  # pyright: ignore
     r = jnp.stack([x, 0 * x, 0 * x], 1)

@@ -1,4 +1,4 @@
-"""Lines at rest: catenaries, beams and a payload, and how their errors fall."""
+"""Static cables: catenary, beams and payload, and convergence of their errors."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,12 @@ from ...harness.study import Study
 from .model import along_x, beam, hanging, heavy_beam, mooring, signals
 
 
-TENSION = float(np.hypot(150_582.368, 160_913.936))  # N, CAB-2, closed form
-FORCE, LENGTH, EI, EA = 5e4, 3.0, 1e6, 1e11  # V1: N, m, N m^2, N; not stretched
+TENSION = float(np.hypot(150_582.368, 160_913.936))  # N, closed form of the catenary
+FORCE, LENGTH, EI, EA = 5e4, 3.0, 1e6, 1e11  # cantilever: N, m, N m^2, N
 
 
 def run_payload(study: Study) -> None:
-    """V13: tension and stretch of the line under a payload."""
+    """Compare tension and stretch of a line under a payload (section 4.3.4)."""
     system = hanging()
     y = equilibrium(system)
     tension = signals(system, y)["line.head_tension"]
@@ -27,7 +27,7 @@ def run_payload(study: Study) -> None:
         5 * 9.81,
         1e-6,
         unit="N",
-        note="V13; the print expects 49.5, two digits swapped",
+        note="payload of 5 kg; the report expects 49.5, with two digits exchanged",
     )
     stretch = 20 * (5 + 0.151189 * 10) * 9.81 / 8e5
     study.metric(
@@ -35,12 +35,12 @@ def run_payload(study: Study) -> None:
         -y.q[2] / stretch - 1,
         0.0,
         1e-6,
-        note=f"V13: {1e3 * stretch:.3f} mm under the payload and half of the line",
+        note=f"relative error of the stretch, {1e3 * stretch:.3f} mm",
     )
 
 
 def run_beams(study: Study) -> None:
-    """CAB-7: beams under their weight."""
+    """Compare beams under their weight with linear theory."""
     for name, supported, node, exact in (
         ("cantilever", False, -1, 100 * 9.81 * 10**4 / 8 / 1e7),
         ("supported", True, 3, 5 * 100 * 9.81 * 10**4 / 384 / 1e7),
@@ -52,7 +52,7 @@ def run_beams(study: Study) -> None:
             -y.parts["line"]["r"][node, 2] / exact - 1,
             0.0,
             1e-3,
-            note=f"CAB-7: {1e3 * exact:.2f} mm by linear theory, 8 elements",
+            note=f"relative error of {1e3 * exact:.2f} mm, linear theory; 8 elements",
         )
 
 
@@ -60,19 +60,20 @@ def run_beams(study: Study) -> None:
 
 
 def end_tension(elements: int) -> float:
+    """Return the end tension of the catenary, N."""
     system = mooring(elements)
     return float(signals(system, equilibrium(system))["line.head_tension"])
 
 
 def tip(elements: int) -> float:
-    """Deflection of the cantilever under its force."""
+    """Return the deflection of the cantilever under its tip force, m."""
     system = beam(elements, FORCE, EA)
     y = equilibrium(system, along_x(system, LENGTH))
     return float(y.parts["line"]["r"][-1, 2])
 
 
 def elastica() -> float:
-    """The same of a continuous beam that does not stretch."""
+    """Return the deflection of an inextensible continuous cantilever, m."""
 
     def slopes(s: np.ndarray, y: np.ndarray) -> np.ndarray:
         turn, bend, _ = y
@@ -85,11 +86,11 @@ def elastica() -> float:
 
 
 def chord_tension(elements: int) -> float:
-    """CAB-2 by straight elements with halves of their weight at the nodes."""
+    """Return the end tension of a catenary of straight elements with lumped weight."""
     h, w, stiff = 230.0 / elements, 698.333, 384.243e6
 
     def end(force: np.ndarray) -> np.ndarray:
-        """Where the anchor comes to lie under this force at the fairlead."""
+        """Return the error of the anchor position for a force at the fairlead."""
         pull = np.array([force] * elements)
         pull[:, 1] -= w * h * (np.arange(elements) + 0.5)
         size = np.linalg.norm(pull, axis=1, keepdims=True)
@@ -99,7 +100,7 @@ def chord_tension(elements: int) -> float:
 
 
 def chord_tip(elements: int) -> float:
-    """V1 by straight elements with springs of bending between them."""
+    """Return the deflection of a cantilever of straight elements, m."""
     h = LENGTH / elements
     springs = EI / h * np.where(np.arange(elements) == 0, 2.0, 1.0)
 
@@ -114,12 +115,12 @@ def chord_tip(elements: int) -> float:
 
 
 def run_convergence(study: Study) -> None:
-    """CAB-2 and V1 on finer and finer meshes, beside straight elements."""
+    """Report the convergence of catenary and cantilever, and of straight elements."""
     for name, ours, chords, exact, meshes, wanted, metric, what in (
         ("catenary", end_tension, chord_tension, TENSION, (5, 10, 20, 40),
-         20, "end_tension_error", "CAB-2, end tension of an elastic catenary"),
+         20, "end_tension_error", "End tension of an elastic catenary"),
         ("beam", tip, chord_tip, elastica(), (3, 6, 12, 24),
-         12, "deflection_error", "V1, tip of a cantilever bent far"),
+         12, "deflection_error", "Cantilever with a large deflection (section 4.1.1)"),
     ):  # fmt: skip
         meshes = (wanted,) if study.quick else meshes
         errors = {n: abs(ours(n) / exact - 1) for n in meshes}
@@ -133,8 +134,8 @@ def run_convergence(study: Study) -> None:
             study.metric(
                 f"cable.{name}.order",
                 np.log2(errors[wanted // 2] / errors[wanted]),
-                note=f"of convergence from {wanted // 2} to {wanted} elements; "
-                "wanted: at least 2",
+                at_least=2.0,
+                note=f"aim: order of convergence, {wanted // 2} to {wanted} elements",
             )
             compare(study, what, name, errors, chords, exact, wanted)
 
@@ -148,7 +149,7 @@ def compare(
     exact: float,
     wanted: int,
 ) -> None:
-    """The errors in a plot, beside those of straight elements."""
+    """Plot the errors beside those of straight elements."""
     error = lambda n: abs(chords(n) / exact - 1)
     counts = [3 * 2**k for k in range(7)]
     straight = [error(n) for n in counts]
@@ -158,7 +159,7 @@ def compare(
         f"cable.{name}.chords_for_the_same",
         needed,
         unit="elements",
-        note=f"straight ones, for the error of {wanted} cubic ones",
+        note=f"straight elements with the error of {wanted} cubic ones",
     )
     study.report.plot(
         what,

@@ -1,4 +1,4 @@
-"""Lines that go slack, snap and run over drums and sheaves."""
+"""Slack and snap loads, payout from a drum, and a sheave with friction."""
 
 import jax
 import jax.numpy as jnp
@@ -11,20 +11,22 @@ from djdyn.cable import CableProperties, Sheave
 from djdyn.multibody.time_functions import Harmonic, Interpolated
 from djdyn.system.equilibrium import equilibrium
 
+from ...harness.energy import energy_residual
 from ...harness.study import Study
 from .model import dropped, hoist, payload, shaken
 
 
 def ledger(study: Study, case: str, run: djdyn.Trajectory, exchanged: float) -> None:
-    """Whether the energy books balance, relative to the energy that changes hands."""
-    residual = np.abs(np.asarray(djdyn.energy_balance(run.system, run))).max()
-    note = f"of the ledger, relative to {exchanged:.3g} J"
-    metric = f"cable.{case}.energy_residual"
-    study.metric(metric, residual / exchanged, at_most=1e-4, note=note)
+    """Report the energy residual, relative to the energy that is exchanged."""
+    name = f"cable.{case}.energy_residual"
+    energy_residual(study, name, run, at_most=1e-4, scale=exchanged)
 
 
 def run_shaken(study: Study) -> None:
-    """V4: slack and taut in turns."""
+    """Compare a payload under an oscillating top, slack and taut in turns.
+
+    Roy, Steinke and Nicoll 2014, section 4.1.4.
+    """
     system = shaken()
     run = djdyn.simulate(system, 8.0, saveat=801, rtol=1e-6, atol=1e-7, ledger=True)
     t, z = np.asarray(run.t), np.asarray(run.y.q[:, 2]) - 20
@@ -35,18 +37,18 @@ def run_shaken(study: Study) -> None:
             known,
             0.02,
             unit="m",
-            note="V4, beside an independent run; the print has pictures only",
+            note="oscillating top: height; reference: independent simulation",
         )
     tension = np.asarray(run.signal("line.tail_tension"))
     slack = tension < 50.0  # the end node has weight and inertia
     first, peak = t[20:][slack[20:]][0], tension[250:450].argmax() + 250
-    early = "V4, beside an independent run"
+    early = "oscillating top; reference: independent simulation"
     study.metric("cable.shaken.first_slack", first, 0.74, 0.02, unit="s", note=early)
     study.metric("cable.shaken.peak", tension[peak], 46.1e3, 500, unit="N", note=early)
     study.metric("cable.shaken.peak_time", t[peak], 3.56, 0.02, unit="s", note=early)
     ledger(study, "shaken", run, 1400 * 9.81 * 4)
     study.report.plot(
-        "V4, tension at the payload: slack and snaps",
+        "Oscillating top: tension at the payload",
         ("time", "s", t),
         ("tension", "N"),
         {"tension": tension},
@@ -54,7 +56,7 @@ def run_shaken(study: Study) -> None:
     )
     top = 2 * np.sin(1.5 * t)
     study.report.plot(
-        "V4, heights of payload and top",
+        "Oscillating top: heights of payload and top",
         ("time", "s", t),
         ("height over its start", "m"),
         {"payload": z + 20, "top": top},
@@ -63,7 +65,7 @@ def run_shaken(study: Study) -> None:
 
 
 def run_snap(study: Study) -> None:
-    """CAB-10: a payload dropped on its slack line."""
+    """Compare the snap load of a payload that falls into its slack line."""
     system, y = dropped()
     run = djdyn.simulate(system, 1.5, y, ledger=True, saveat=301, rtol=1e-7, atol=1e-9)
     tension = np.asarray(run.signal("line.tail_tension"))
@@ -74,10 +76,10 @@ def run_snap(study: Study) -> None:
         tension.max() / fall,
         1.0,
         0.1,
-        note=f"CAB-10: {fall:.0f} N on a spring without mass or damping",
+        note=f"peak tension over {fall:.0f} N of a massless, undamped spring",
     )
     study.report.plot(
-        "CAB-10, tension of a line that snaps tight",
+        "Snap load: tension of a line",
         ("time", "s", run.t),
         ("tension", "N"),
         {"tension": tension},
@@ -85,7 +87,7 @@ def run_snap(study: Study) -> None:
 
 
 def run_winch(study: Study) -> None:
-    """CAB-9: a rate that is ramped, and one that is not."""
+    """Compare the peak tension of a winch with a ramped and a stepped rate."""
     system, mass, a = hoist(100.0, 20.0, CableProperties(0.5, 1e6)), 110.0, 0.5
     y, curves = equilibrium(system), {}
     for name, over in (("ramp of 2 s", 2.0), ("step", 1e-3)):
@@ -108,7 +110,7 @@ def run_winch(study: Study) -> None:
         (curves["ramp of 2 s"][t < 2.0].max() - static) / (2 * mass * a),
         1.0,
         0.1,
-        note="CAB-9: above static, over 2 m a, which a spring without damping reaches",
+        note="ramp: peak above the static tension, over 2 m a of an undamped spring",
     )
     snap, wave = 2 * a * np.sqrt([1e6 / 20 * (100 + 10 / 3), 1e6 * 0.5])
     study.metric(
@@ -117,11 +119,11 @@ def run_winch(study: Study) -> None:
         snap,
         wave,
         unit="N",
-        note="CAB-9: a step of 1 m/s is a snap load, u sqrt(k m) above static; the "
-        "tolerance is the wave u sqrt(EA mu) that rides on it",
+        note="step of 1 m/s: peak above the static tension; reference: u sqrt(k m); "
+        "tolerance: travelling wave u sqrt(EA mu)",
     )
     study.report.plot(
-        "CAB-9, tension at a drum that starts to pull in at 1 m/s",
+        "Winch that starts to reel in at 1 m/s: tension",
         ("time", "s", t),
         ("tension", "N"),
         curves,
@@ -129,7 +131,7 @@ def run_winch(study: Study) -> None:
 
 
 def run_payout(study: Study) -> None:
-    """Line paid out from 4 to 20 m and pulled back: mass and energy are booked."""
+    """Report the energy balance of a line paid out from 4 to 20 m and retrieved."""
     system = hoist(50.0, 4.0, CableProperties(0.5, 1e5, axial_damping=200.0))
     rate = Harmonic(16 / 10 * np.pi / 2, 2 * np.pi / 20)  # out in 10 s, back in 10 s
     run = djdyn.simulate(
@@ -145,16 +147,18 @@ def run_payout(study: Study) -> None:
     energy, length = np.asarray(run.energy()), np.asarray(run.signal("line.length"))
     ledger(study, "payout", run, np.ptp(energy))
     ratio = length.max() / length[0]
-    study.metric("cable.payout.ratio", ratio, 5.0, 1e-3, note="longest over first")
+    study.metric(
+        "cable.payout.ratio", ratio, 5.0, 1e-3, note="longest over initial length"
+    )
     study.metric(
         "cable.payout.returned",
         (energy[-1] - energy[0]) / np.ptp(energy),
         0.0,
         0.01,
-        note="energy that is not back with the line, relative to what changed hands",
+        note="final change of the energy over its range",
     )
     study.report.plot(
-        "Line paid out five times over and back",
+        "Payout to five times the length and retrieval",
         ("time", "s", run.t),
         ("length", "m"),
         {"length": length},
@@ -162,7 +166,7 @@ def run_payout(study: Study) -> None:
 
 
 def run_capstan(study: Study) -> None:
-    """CAB-8: the tensions between which a line slides steadily over a sheave."""
+    """Compare the tension ratio of a line sliding over a sheave (capstan equation)."""
     sheave, angle = Sheave("a", "b", friction=0.2, inertia=3.0), 0.7
 
     @jax.jit
@@ -184,5 +188,5 @@ def run_capstan(study: Study) -> None:
         )
         errors.append(found.root / 100 / np.exp(way * 0.2 * angle) - 1)
     worst = max(errors, key=abs)
-    note = "CAB-8: exp(0.2 x 0.7), sliding either way"
+    note = "relative error of exp(0.2 x 0.7), sliding in either direction"
     study.metric("cable.capstan.ratio_error", worst, 0.0, 1e-9, note=note)

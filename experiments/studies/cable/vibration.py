@@ -1,4 +1,4 @@
-"""Small motions of lines beside exact periods, and a beam that swings far."""
+"""Periods of small motions of lines, and a cantilever with large motion."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,16 +20,16 @@ from .model import (
 )
 
 
-BEAM = 2 * np.pi / 1.8751040687**2 * np.sqrt(7.854 * 3.0**4 / 1e6)  # s, V1
+CANTILEVER_PERIOD = 2 * np.pi / 1.8751040687**2 * np.sqrt(7.854 * 3.0**4 / 1e6)  # s
 
 
 def pairs(found: np.ndarray, n: int) -> np.ndarray:
-    """The first of two equal periods: lines swing in two planes."""
+    """Return the first of each pair of equal periods, for motion in two planes."""
     return found[: 2 * n : 2]
 
 
 def run_chain(study: Study) -> None:
-    """CAB-1: the first four frequencies of a hanging chain."""
+    """Compare the first four frequencies of a hanging chain."""
     system = chain()
     found = 1 / pairs(periods(system, equilibrium(system)), 4)
     exact = scipy.special.jn_zeros(0, 4) / (4 * np.pi) * np.sqrt(9.80665 / 10)
@@ -37,17 +37,17 @@ def run_chain(study: Study) -> None:
         "cable.chain.max_frequency_error",
         np.abs(found / exact - 1).max(),
         at_most=2e-3,
-        note="CAB-1: four modes, 10 graded elements",
+        note="hanging chain: largest relative error of four modes, 10 elements",
     )
     study.report.table(
-        "CAB-1, frequencies of a hanging chain",
+        "Frequencies of a hanging chain",
         ("mode", "exact, Hz", "10 elements, Hz", "error, %"),
         [(i + 1, exact[i], f, 100 * (f / exact[i] - 1)) for i, f in enumerate(found)],
     )
 
 
 def run_string(study: Study) -> None:
-    """The first two frequencies of a taut string."""
+    """Compare the first two frequencies of a taut string."""
     exact, errors = np.arange(1, 3) / 20 * np.sqrt(1e7 * 1e-3 / 1.001), []
     for n in (10, 20):
         system = string(n)
@@ -57,44 +57,47 @@ def run_string(study: Study) -> None:
         "cable.string.max_frequency_error",
         errors[1],
         at_most=1e-3,
-        note="taut string: two modes, 20 elements",
+        note="taut string: largest relative error of two modes, 20 elements",
     )
     study.metric(
         "cable.string.order",
         np.log2(errors[0] / errors[1]),
-        note="of convergence from 10 to 20 elements; wanted: at least 2",
+        at_least=2.0,
+        note="aim: order of convergence, 10 to 20 elements",
     )
 
 
 def run_payloads(study: Study) -> None:
-    """V14, V15 and CAB-6: a payload that swings and turns on its line."""
-    light = 1 - 0.02 / 5 / 12  # a light line takes off a twelfth of its share of mass
+    """Compare periods of pendulums and of torsion of a payload on its line."""
+    light = 1 - 0.02 / 5 / 12  # correction for the mass of the line
     swing = 2 * np.pi * np.sqrt(20.00123 / 9.81) * light
     cases = [
-        ("pendulum", pendulum(), swing, 1.0, 1e-3, "V14: 8.9714 s; the print has 8.85"),
-        ("torsion", torsion(), 2 * np.pi, 1.0, 1e-3, "V15: 6.2832 s; printed 6.2864"),
+        ("pendulum", pendulum(), swing, 1.0, 1e-3, "pendulum of 8.9714 s"),
+        ("torsion", torsion(), 2 * np.pi, 1.0, 1e-3, "torsion of 6.2832 s"),
     ]
     if not study.quick:
-        amplitude = 1 + 0.09967**2 / 16  # of the swings: eigenvalues know none
-        note = "CAB-6, pendulum in water: 20.1266 s, line 0.13 %, stretch 0.05 %"
+        amplitude = 1 + 0.09967**2 / 16  # correction of the linear period
+        note = "pendulum in water of 20.1266 s, line 0.13 %, stretch 0.05 %"
         wet = ("wet_pendulum", wet_pendulum(), 20.1266 * 1.0018, amplitude, 1e-3, note)
         cases.append(wet)
     for name, system, exact, amplitude, tolerance, note in cases:
         found = periods(system, equilibrium(system)) * amplitude
         nearest = found[np.abs(found / exact - 1).argmin()]
         metric = f"cable.{name}.period_error"
-        study.metric(metric, nearest / exact - 1, 0.0, tolerance, note=note)
+        study.metric(
+            metric, nearest / exact - 1, 0.0, tolerance, note=f"relative error, {note}"
+        )
 
 
 def run_beam(study: Study) -> None:
-    """V1: small vibrations of the cantilever."""
+    """Compare the period of small vibrations of the cantilever (section 4.1.1)."""
     first = lambda s: periods(s, along_x(s, 3.0))[0]
     study.metric(
         "cable.beam.period_error",
-        first(beam(12)) / BEAM - 1,
+        first(beam(12)) / CANTILEVER_PERIOD - 1,
         0.0,
         5e-4,
-        note=f"V1: {BEAM:.6f} s exact (3.52 for 3.5160 printed), 12 elements",
+        note=f"relative error of {CANTILEVER_PERIOD:.6f} s, exact; 12 elements",
     )
     study.metric(
         "cable.beam3.period",
@@ -102,16 +105,16 @@ def run_beam(study: Study) -> None:
         0.04737,
         1e-5,
         unit="s",
-        note="V1: three elements with halves of mass at the nodes, linear",
+        note="three elements with lumped mass; reference: linear model of them",
     )
     if study.quick:
         return
     study.metric(
         "cable.beam3.spline_period_error",
-        first(beam(3)) / BEAM - 1,
+        first(beam(3)) / CANTILEVER_PERIOD - 1,
         0.0,
         1e-2,
-        note="V1: three elements with the mass of their splines; halves are 5 % off",
+        note="relative error, three elements with consistent mass",
     )
 
 
@@ -119,7 +122,7 @@ STIFFNESSES = {"1e7": (0.04667, 0.4400), "1e9": (0.04641, 0.4377)}  # EA: s, m
 
 
 def run_far_beam(study: Study) -> None:
-    """V1 as it was run: a force put on the straight beam of three elements."""
+    """Compare three elements under a sudden tip force (section 4.1.1)."""
     system, dt, t1 = beam(3, 5e4, 1e7, "half"), 2e-5, 0.4
     EA = jnp.array([float(x) for x in STIFFNESSES])
     y0 = along_x(system, 3.0)
@@ -139,11 +142,11 @@ def run_far_beam(study: Study) -> None:
             ("period", found[0], period, "s"),
             ("mean", found[1], mean, "m"),
         ):
-            note = f"V1: EA {name} N, beside a run that measures strain along chords"
+            note = f"EA {name} N; reference: independent simulation with chord strains"
             metric = f"cable.beam3.EA{name}.{what}"
             study.metric(metric, value, known, 0.015 * known, unit=unit, note=note)
     study.report.plot(
-        "V1, tip of the beam under a sudden force",
+        "Cantilever under a sudden tip force: deflection",
         ("time", "s", t),
         ("deflection", "m"),
         {f"EA {name} N": tip for name, tip in zip(STIFFNESSES, z, strict=True)},
@@ -151,7 +154,7 @@ def run_far_beam(study: Study) -> None:
 
 
 def swings(t: np.ndarray, z: np.ndarray) -> tuple[float, float]:
-    """Mean period, and mean over whole periods, between climbs through the mean."""
+    """Return the mean period, and the mean over whole periods."""
     middle = z.mean()
     k = np.flatnonzero((z[:-1] < middle) & (z[1:] >= middle))
     at = t[k] + (t[k + 1] - t[k]) * (middle - z[k]) / (z[k + 1] - z[k])

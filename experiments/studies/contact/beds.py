@@ -1,4 +1,7 @@
-"""Solids on elastic beds: V28 to V30, a flat box, a tilted box, a bouncing sphere."""
+"""Solids on elastic beds: flat box, tilted box and bouncing sphere.
+
+Roy, Steinke and Nicoll 2014, sections 4.5.1 to 4.5.3.
+"""
 
 import numpy as np
 
@@ -6,7 +9,7 @@ import djdyn
 from djdyn.contact import Cuboid, ElasticFoundation, HalfSpace, Sphere, VolumeContact
 
 from ...harness.study import Study
-from .model import G, at, books, over
+from .model import G, at, ledger, over
 
 
 GROUND = Cuboid([100.0, 100.0, 10.0])  # m
@@ -16,7 +19,7 @@ TILT = np.deg2rad(25.7)
 
 
 def flat_box(B: float = 50e6) -> djdyn.System:
-    """V28: 25 t over a box whose top is 0.1 m below."""
+    """Return a flat box of 25 t, 0.1 m above a bed (section 4.5.1)."""
     beds = (ElasticFoundation(950e6, B), ElasticFoundation(950e6, B))
     part = VolumeContact("b", FLAT, "bed", GROUND, beds)
     inertia = np.diag(FLAT.inertia(25000.0 / FLAT.volume())["I_BC"])
@@ -24,7 +27,7 @@ def flat_box(B: float = 50e6) -> djdyn.System:
 
 
 def run_flat(study: Study) -> None:
-    """V28: the volume that carries 25 t, and how it gets there."""
+    """Compare the equilibrium of a flat box after a fall of 0.1 m."""
     system = study.customise(flat_box())
     how = {"rtol": 1e-9, "atol": 1e-11, "max_steps": 1 << 18}
     run = djdyn.simulate(system, 3.0, saveat=3001, ledger=True, **how)
@@ -34,16 +37,19 @@ def run_flat(study: Study) -> None:
         volume[-1] / 7.9017059e-3 - 1,
         0.0,
         1e-6,
-        note="V28, relative to the unrounded 7.9017059e-3 m³",
+        note="flat box: relative error of the overlap volume, 7.9017059e-3 m³",
     )
     force = np.asarray(run.signal("touch.normal_force"))
-    study.metric("contact.flat_box.force", force[-1], 245250.0, 0.1, unit="N")
+    note = "flat box: final force; reference: weight"
+    study.metric(
+        "contact.flat_box.force", force[-1], 245250.0, 0.1, unit="N", note=note
+    )
     depth = -0.1 - np.asarray(run.y.q[:, 2])
-    note = "V28, at rest"
+    note = "flat box: final depth"
     study.metric(
         "contact.flat_box.depth", depth[-1], 3.1607e-4, 1e-8, unit="m", note=note
     )
-    books(study, "flat_box", run, 1e-7)
+    ledger(study, "flat_box", run, 1e-7)
     study.series("flat_box", run)
     lively = djdyn.simulate(
         flat_box(3e6), 1.0, saveat=4001, rtol=1e-9, atol=1e-11, max_steps=1 << 18
@@ -51,14 +57,14 @@ def run_flat(study: Study) -> None:
     n = np.searchsorted(run.t, 1.0)
     other = (lively.t, -0.1 - np.asarray(lively.y.q[:, 2]))
     study.report.plot(
-        "V28: 25 t fall 0.1 m, and settle",
+        "Flat box (Roy, Steinke and Nicoll 2014, section 4.5.1): height",
         ("time", "s", run.t[:n]),
         ("height over the bed", "m"),
         {"B 50 MPa s, as printed": -depth[:n], "B 3 MPa s": (other[0], -other[1])},
         {"at rest": np.full(n, -3.1607e-4)},
     )
     study.report.plot(
-        "V28: the bed presses",
+        "Flat box: force of the bed",
         ("time", "s", run.t[:n]),
         ("force", "N"),
         {"B 50 MPa s, as printed": force[:n]},
@@ -67,9 +73,10 @@ def run_flat(study: Study) -> None:
 
 
 def tilted_box() -> djdyn.System:
-    """V29, with the mass and stiffness that agree with its result.
+    """Return a tilted box above a bed (section 4.5.2).
 
-    The damping is nearly critical: the print's, 1 s of the stiffness, is far beyond.
+    Mass and stiffness agree with the printed result. The damping is nearly critical;
+    the printed one is far higher.
     """
     beds = (
         ElasticFoundation(10e6, 0.2e6),
@@ -81,7 +88,7 @@ def tilted_box() -> djdyn.System:
 
 
 def run_tilted(study: Study) -> None:
-    """V29: a box that falls on a corner comes to lie flat."""
+    """Compare the equilibrium of a box that falls on a corner."""
     system = tilted_box()
     R = djdyn.pose_rpy((0.0, 0.0, 0.0), (TILT, TILT, 0.0)).R
     lowest = np.min(np.asarray(TILTED.core() @ R.T)[:, 2])
@@ -95,32 +102,32 @@ def run_tilted(study: Study) -> None:
         volume[-1] / 0.274882 - 1,
         0.0,
         2e-6,
-        note="V29, relative to 0.274882 m³, at rest; 7950 kg, 10 MPa",
+        note="tilted box: relative error of the final overlap volume, 0.274882 m³",
     )
     first = np.sqrt(2 * (10.0 + lowest) / G)
-    note = "V29: when its lowest corner is there"
+    note = "tilted box: time of the first contact"
     study.metric("contact.tilted_box.touch", first, 0.60359, 1e-5, unit="s", note=note)
     q = np.asarray(run.y.q[:, 3:])
-    eliminate_dead_code = np.rad2deg(2 * np.arcsin(np.hypot(q[:, 1], q[:, 2])))
-    note = "V29: lies flat"
+    lean = np.rad2deg(2 * np.arcsin(np.hypot(q[:, 1], q[:, 2])))
+    note = "tilted box: final inclination"
     study.metric(
         "contact.tilted_box.lean",
-        eliminate_dead_code[-1],
+        lean[-1],
         at_most=1e-4,
         unit="deg",
         note=note,
     )
-    books(study, "tilted_box", run, 1e-5)
+    ledger(study, "tilted_box", run, 1e-5)
     study.report.plot(
-        "V29: a box falls on a corner",
+        "Tilted box (Roy, Steinke and Nicoll 2014, section 4.5.2): inclination",
         ("time", "s", run.t[:401]),
-        ("lean", "deg"),
-        {"of its upright axis": eliminate_dead_code[:401]},
+        ("inclination", "deg"),
+        {"upright axis": lean[:401]},
     )
 
 
 def bouncing_sphere() -> djdyn.System:
-    """V30: 3 t over a stiff bed 20 m below."""
+    """Return a sphere of 3 t, 20 m above a stiff bed (section 4.5.3)."""
     beds = (
         ElasticFoundation(200e9, 1.0),
         ElasticFoundation(200e9, 1.0, GROUND.equivalent_radius()),
@@ -130,7 +137,7 @@ def bouncing_sphere() -> djdyn.System:
 
 
 def run_sphere(study: Study) -> None:
-    """V30: five bounces, and no energy lost."""
+    """Compare five bounces of a sphere without loss of energy."""
     system = bouncing_sphere()
     t = np.linspace(0.0, 21.6, 2161)
     t = np.union1d(t, np.linspace(1.967, 1.976, 1801))
@@ -143,7 +150,7 @@ def run_sphere(study: Study) -> None:
         "contact.sphere.energy_drift",
         np.max(np.abs(drift)),
         at_most=1e-6,
-        note="V30: most in five bounces, of 559 170 J",
+        note="sphere: largest change in five bounces, over 559 170 J",
     )
     force = np.asarray(run.signal("touch.normal_force"))
     inside = run.t[force > 0]
@@ -151,6 +158,7 @@ def run_sphere(study: Study) -> None:
     tops = [
         np.max(z[(run.t > a) & (run.t < a + 2.0)]) for a in 3.0 + 3.9426 * np.arange(5)
     ]
+    note = "sphere: first impact; reference: closed form"
     for name, value, known, within, unit in (
         ("depth", np.max(-19.0 - z), 0.043196, 1e-6, "m"),
         ("force", np.max(force), 3.8782e7, 1e3, "N"),
@@ -159,7 +167,7 @@ def run_sphere(study: Study) -> None:
         ("contact", np.ptp(inside), 6.276e-3, 1e-5, "s"),
     ):
         study.metric(
-            f"contact.sphere.{name}", value, known, within, unit=unit, note="V30"
+            f"contact.sphere.{name}", value, known, within, unit=unit, note=note
         )
     study.metric(
         "contact.sphere.height",
@@ -167,17 +175,17 @@ def run_sphere(study: Study) -> None:
         0.0,
         1e-3,
         unit="m",
-        note="V30: lowest of five tops, saved every 10 ms",
+        note="sphere: lowest of five tops, saved every 10 ms",
     )
     study.series("sphere", run)
     study.report.plot(
-        "V30: a sphere bounces",
+        "Bouncing sphere (Roy, Steinke and Nicoll 2014, section 4.5.3): height",
         ("time", "s", run.t),
         ("height of its centre", "m"),
         {"sphere": z},
     )
     study.report.plot(
-        "V30: energy since the start",
+        "Bouncing sphere: change of the energy",
         ("time", "s", run.t),
         ("change of 559 170 J", "1e-6"),
         {"kinetic, potential and elastic": 1e6 * drift},

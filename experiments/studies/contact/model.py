@@ -1,4 +1,4 @@
-"""Bodies over planes, for the study of contact."""
+"""Bodies over planes, shared by the contact cases."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 
 import djdyn
 
+from ...harness.energy import energy_residual
 from ...harness.study import Study
 
 
@@ -22,7 +23,7 @@ def over(
     gravity: Any = DOWN,
     joint: Any = None,
 ) -> djdyn.System:
-    """A body `b`, free unless a joint is given, and a frame `bed` at a height."""
+    """Return a body `b`, free unless a joint is given, over a frame `bed`."""
     I_BC = np.asarray(inertia) * np.eye(3)
     body = djdyn.Body("b", "world", joint or djdyn.Free(), mass, I_BC=I_BC)
     bed = djdyn.Frame("bed", "world", djdyn.translation((0.0, 0.0, top)))
@@ -33,15 +34,17 @@ def over(
 def at(
     system: djdyn.System, z: float, v: Any = (0, 0, 0), w: Any = (0, 0, 0)
 ) -> djdyn.State:
-    """The free body upright at a height, with the velocity `v` and turning with `w`."""
+    """Return the upright body at height `z`, with velocity `v` and spin `w`."""
     return system.initial_state(q={"b": [0, 0, z, 1, 0, 0, 0]}, v={"b": [*w, *v]})
 
 
-def books(
-    study: Study, name: str, run: djdyn.Trajectory, most: float, scale: float = 0.0
+def ledger(
+    study: Study,
+    name: str,
+    run: djdyn.Trajectory,
+    at_most: float,
+    scale: float | None = None,
 ) -> None:
-    """A row for energy unaccounted for, relative to what came or went, or a scale."""
-    scale = scale or float(np.ptp(run.energy()))
-    gap = np.max(np.abs(djdyn.energy_balance(run.system, run)))
-    note = f"energy unaccounted for, of {scale:.4g} J"
-    study.metric(f"contact.{name}.ledger", gap / scale, at_most=most, note=note)
+    """Report the energy residual of a contact case."""
+    metric = f"contact.{name}.ledger"
+    energy_residual(study, metric, run, at_most=at_most, scale=scale)

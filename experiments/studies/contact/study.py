@@ -1,7 +1,7 @@
-"""Contact: beds, bounces and friction beside closed forms.
+"""Contact: elastic beds, impacts and friction beside closed forms.
 
-The contact cases V28 to V30 and V32 of Roy, Steinke and Nicoll, *Ship Mechanical
-Systems API: Final Report* (2014), and V17 to V20 of the real-time models of Baharudin,
+The contact cases of Roy, Steinke and Nicoll, *Ship Mechanical Systems API: Final
+Report* (2014), sections 4.5.1 to 4.5.3 and 4.5.5, and contact models of Baharudin,
 doctoral dissertation, Lappeenranta, 2016.
 """
 
@@ -17,22 +17,22 @@ from . import (
 )
 
 
-TITLE = "Contact: beds, bounces and friction"
+TITLE = "Contact: beds, impacts and friction"
 CASES = (
-    ("flat box (V28)", beds.run_flat),
-    ("tilted box (V29)", beds.run_tilted),
-    ("bouncing sphere (V30)", beds.run_sphere),
+    ("flat box", beds.run_flat),
+    ("tilted box", beds.run_tilted),
+    ("bouncing sphere", beds.run_sphere),
     ("restitution", impacts.run_restitution),
-    ("Hertz, Kelvin and Voigt", impacts.run_hertz),
-    ("drop (V18)", impacts.run_drop),
-    ("turned boxes (V17)", tyre.run_boxes),
-    ("bristles (V19)", tyre.run_bristles),
-    ("wheel (V20)", tyre.run_vehicle),
+    ("Hertz and Kelvin–Voigt impacts", impacts.run_hertz),
+    ("drop on a spring and damper", impacts.run_drop),
+    ("separating axes of boxes", tyre.run_boxes),
+    ("bristle friction", tyre.run_bristles),
+    ("vehicle on one wheel", tyre.run_vehicle),
     ("box on a slope", slope.run_slope),
-    ("spinning top (V32)", top.run_top),
-    ("treadmill (V32)", treadmill.run_treadmill),
-    ("tossed cubes (GRAD-2)", toss.run_toss),
-    ("time of impact", toss.run_ball),
+    ("spinning top", top.run_top),
+    ("treadmill", treadmill.run_treadmill),
+    ("gradients of tossed cubes", toss.run_toss),
+    ("gradient through the time of impact", toss.run_ball),
 )
 QUICK = (impacts.run_restitution, tyre.run_boxes, tyre.run_bristles, slope.run_slope)
 STAGES = len(CASES)
@@ -41,10 +41,13 @@ build = beds.flat_box
 
 
 def run(study: Study) -> None:
+    """Run all cases, or the quick ones."""
     study.report.text(
-        "Cases V28 to V30 and V32 of Roy, Steinke and Nicoll, Ship Mechanical Systems "
-        "API: Final Report (2014), V17 to V20 after Baharudin, doctoral dissertation, "
-        "Lappeenranta, 2016, worked out by others, and closed forms of impacts."
+        "The contact cases of Roy, Steinke and Nicoll, Ship Mechanical Systems API: "
+        "Final Report (2014), sections 4.5.1 to 4.5.3, and tests that section 4.5.5 "
+        "suggests; contact and friction models of Baharudin, doctoral dissertation, "
+        "Lappeenranta, 2016, with independent references; and impacts with closed "
+        "forms."
     )
     cases = [x for x in CASES if x[1] in QUICK] if study.quick else CASES
     study.progress.update(study.task, total=len(cases))

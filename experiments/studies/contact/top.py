@@ -1,4 +1,7 @@
-"""A spinning top on a plane, with and without friction (V32)."""
+"""Spinning top on a plane, with and without friction.
+
+Roy, Steinke and Nicoll 2014, section 4.5.5, suggest this test.
+"""
 
 from typing import Any
 
@@ -10,17 +13,17 @@ from djdyn.contact import Contact, Coulomb, HalfSpace, KelvinVoigt, Sphere
 from djdyn.multibody.spatial import quat_to_rotation
 
 from ...harness.study import Study
-from .model import G, books
+from .model import G, ledger
 
 
-MASS, ARM, TIP = 0.1, 0.04, 0.01  # kg; m from its centre to that of the tip; m
+MASS, ARM, TIP = 0.1, 0.04, 0.01  # kg; m, mass centre to tip centre; m, tip radius
 ACROSS, ALONG = 8e-5, 5e-5  # kg m^2
 SPIN, LEAN = 200.0, 0.3  # rad/s, rad
 STIFF = 1e5  # N/m
 
 
 def top(friction: Any) -> djdyn.System:
-    """Symmetric, its tip a small sphere."""
+    """Return a symmetric top whose tip is a small sphere."""
     inertia = np.diag([ACROSS, ACROSS, ALONG])
     body = djdyn.Body("b", "world", djdyn.Free(), MASS, I_BC=inertia)
     tip = djdyn.Frame("tip", "b", djdyn.translation((0.0, 0.0, -ARM)))
@@ -30,14 +33,17 @@ def top(friction: Any) -> djdyn.System:
 
 
 def precession() -> float:
-    """Slow root of steady precession on a smooth plane, where the centre stays."""
+    """Return the slow rate of steady precession on a smooth plane, rad/s."""
     pull, wheel = MASS * G * ARM, ALONG * SPIN
     c = np.cos(LEAN)
     return (wheel - np.sqrt(wheel**2 - 4 * ACROSS * c * pull)) / (2 * ACROSS * c)
 
 
 def spin(mu: np.ndarray, span: float) -> tuple[djdyn.Trajectory, np.ndarray]:
-    """From steady precession, on planes of several roughnesses; and the rotations."""
+    """Simulate from steady precession for several friction coefficients.
+
+    Return the trajectory and the rotation matrices.
+    """
     system, half = top(Coulomb(0.2)), LEAN / 2
     z = ARM * np.cos(LEAN) + TIP - MASS * G / STIFF
     y = system.initial_state(
@@ -58,7 +64,7 @@ def spin(mu: np.ndarray, span: float) -> tuple[djdyn.Trajectory, np.ndarray]:
 
 
 def run_top(study: Study) -> None:
-    """Precession on a smooth plane; on a rough one the top rises, as Jellett has it."""
+    """Compare precession on a smooth plane and Jellett's constant on a rough one."""
     run, (smooth, rough) = spin(np.array([0.0, 0.2]), 3.0)
     turned = np.unwrap(np.arctan2(smooth[:, 1, 2], smooth[:, 0, 2]))
     study.metric(
@@ -67,7 +73,7 @@ def run_top(study: Study) -> None:
         precession(),
         1e-4,
         unit="rad/s",
-        note="V32: on a smooth plane, reference of steady precession",
+        note="rate on a smooth plane; reference: steady precession",
     )
     momentum = np.asarray(run.y.v[1, :, :3]) * [ACROSS, ACROSS, ALONG]
     L = np.einsum("nij,nj->ni", rough, momentum)
@@ -77,14 +83,14 @@ def run_top(study: Study) -> None:
         "contact.top.jellett_drift",
         np.max(np.abs(jellett / jellett[0] - 1)),
         at_most=1e-4,
-        note="V32: on a rough plane, the constant of Jellett, whatever the friction",
+        note="largest relative change of Jellett's constant on a rough plane",
     )
-    books(study, "top", run, 1e-6)
+    ledger(study, "top", run, 1e-6)
     study.series("top", run)
     study.report.plot(
-        "V32: a spinning top",
+        "Spinning top: inclination",
         ("time", "s", run.t),
-        ("lean", "deg"),
+        ("inclination", "deg"),
         {
             "rough plane": np.rad2deg(np.arccos(rough[:, 2, 2])),
             "smooth plane": np.rad2deg(np.arccos(smooth[:, 2, 2])),

@@ -1,4 +1,4 @@
-"""Gradients through impacts: tossed cubes (GRAD-2), and a ball's time of impact."""
+"""Gradients through impacts: tossed cubes, and the time of impact of a ball."""
 
 from functools import partial
 from typing import Any
@@ -24,11 +24,11 @@ from ...harness.study import Study
 
 
 SPAN, SPEED, HEIGHT = 0.5, 1.0, 0.3003  # s, m/s, m
-STEPS = (1e-3, 3e-4, 1e-4)  # s, of Euler's method
+EULER_STEPS = (1e-3, 3e-4, 1e-4)  # s
 
 
 def cube() -> djdyn.System:
-    """0.37 kg, 10 cm wide, over the ground; `push` is added to its velocity along x."""
+    """Return a cube of 0.37 kg over the ground; `push` adds to its velocity along x."""
     box = Cuboid([0.1, 0.1, 0.1])
     solid = box.inertia(370.0)
     I_BC = solid["I_BC"]
@@ -41,7 +41,7 @@ def cube() -> djdyn.System:
 
 
 def starts(count: int) -> Float[Array, "count 10"]:
-    """Rotations, spins and velocities of tosses."""
+    """Return random rotations, angular velocities and velocities of tosses."""
     rng = np.random.default_rng(0)
     turn = rng.normal(size=(count, 4))
     turn /= np.linalg.norm(turn, axis=1, keepdims=True)
@@ -51,7 +51,7 @@ def starts(count: int) -> Float[Array, "count 10"]:
 
 
 def way(system: djdyn.System, simulate: Any, start: Array, **how: Any) -> Array:
-    """How far a toss has come along x."""
+    """Return the final position of a toss along x, m."""
     q = jnp.concatenate([jnp.array([0.0, 0.0, 0.2]), start[:4]])
     v = start[4:].at[3].add(system.inputs["push"])
     y = djdyn.State(q, v, system.initial_state().parts)
@@ -60,7 +60,7 @@ def way(system: djdyn.System, simulate: Any, start: Array, **how: Any) -> Array:
 
 @eqx.filter_jit
 def slopes(system: djdyn.System, lanes: Array, how: dict[str, Any]) -> tuple:
-    """Ways of many tosses, and their gradients by `push`."""
+    """Return final positions of many tosses, and their gradients by `push`."""
 
     def one(start: Array) -> tuple[Array, Array]:
         here = lambda x: djdyn.with_parameters(system, {"push": x})
@@ -71,7 +71,7 @@ def slopes(system: djdyn.System, lanes: Array, how: dict[str, Any]) -> tuple:
 
 
 def run_toss(study: Study) -> None:
-    """The gradient of a toss by default, and by Euler's method."""
+    """Compare gradients of tosses with default settings and with Euler's method."""
     system, lanes = cube(), starts(4 if study.quick else 24)
     within = lambda x: {"rtol": jnp.asarray(x), "atol": jnp.asarray(x)}
     tight = {**within(1e-11), "max_steps": 1 << 17}
@@ -82,7 +82,7 @@ def run_toss(study: Study) -> None:
         0
     ]
     differences = off((moved(1e-4) - moved(-1e-4)) / 2e-4)
-    note = f"GRAD-2: {len(lanes)} tosses, default settings against 1e-11"
+    note = f"largest of {len(lanes)} tosses, default tolerance beside 1e-11"
     study.metric(
         "contact.toss.gradient_error", found.max(), at_most=1.0, unit="%", note=note
     )
@@ -91,17 +91,17 @@ def run_toss(study: Study) -> None:
         np.median(differences),
         at_most=0.1,
         unit="%",
-        note="median, central differences at 1e-11 against its gradient",
+        note="median error of central differences at a tolerance of 1e-11",
     )
     shown = {"default: adaptive": np.sort(found)}
-    for dt in STEPS[:1] if study.quick else STEPS:
+    for dt in EULER_STEPS[:1] if study.quick else EULER_STEPS:
         how = {"solver": "semi_implicit", "dt": SPAN / round(SPAN / dt)}
         wrong = off(slopes(system, lanes, how)[1])
         shown[f"Euler, {1e3 * dt:g} ms"] = np.sort(wrong)
         name = f"contact.toss.euler_{1e3 * dt:g}ms_error"
-        study.metric(name, np.median(wrong), unit="%", note="GRAD-2: median, exact")
+        study.metric(name, np.median(wrong), unit="%", note="median, Euler's method")
     study.report.plot(
-        "GRAD-2: gradients of tosses, off their true values",
+        "Errors of the gradients of tosses",
         ("toss, in order of its error", "1", np.arange(1, len(lanes) + 1)),
         ("error", "%"),
         {k: np.maximum(x, 1e-4) for k, x in shown.items()},
@@ -110,7 +110,7 @@ def run_toss(study: Study) -> None:
 
 
 def ball(width: float) -> djdyn.System:
-    """1 kg that flies at the ground at 1 m/s, from `height`, and back."""
+    """Return a ball of 1 kg that flies at the ground at 1 m/s, from `height`."""
     body = djdyn.Body("b", "world", djdyn.Free(), 1.0, I_BC=0.01 * np.eye(3))
     law = HuntCrossley(1e5, 0.0, 1.0, width=width)
     part = Contact("b", Sphere(0.1), "world", HalfSpace(), law)
@@ -119,14 +119,14 @@ def ball(width: float) -> djdyn.System:
 
 
 def bounced(system: djdyn.System, simulate: Any, **how: Any) -> Array:
-    """Its height after 1 s: the later it hits, the lower, one for one."""
+    """Return the height after 1 s; its exact derivative by `height` is -1."""
     y = system.initial_state(v={"b": [0, 0, 0, 0, 0, -SPEED]})
     y = djdyn.State(y.q.at[2].set(0.1 + system.inputs["height"]), y.v, y.parts)
     return simulate(system, 1.0, y, saveat=jnp.array([1.0]), **how).y.q[-1, 2]
 
 
 def run_ball(study: Study) -> None:
-    """The sign of a gradient through the time of impact."""
+    """Compare the gradient through the time of impact with its exact value."""
     coarse = partial(bounced, solver="semi_implicit", dt=1e-3)
     slope = lambda loss, width, **how: djdyn.gradient(
         loss, ball(width), ["height"], **how
@@ -136,15 +136,15 @@ def run_ball(study: Study) -> None:
     mean = slope(coarse, 1e-6, spread=0.05, samples=64)
     for name, found, within, note in (
         ("gradient", good, 0.01, "default settings, a law as wide as its depth"),
-        ("euler_1ms_gradient", bad, None, "Euler, stiff law: exact, and of wrong sign"),
-        ("smoothed_gradient", mean, 0.05, "the same, mean over 64 pairs"),
+        ("euler_1ms_gradient", bad, None, "Euler's method, stiff law: wrong sign"),
+        ("smoothed_gradient", mean, 0.05, "Euler's method, mean over 64 pairs"),
     ):
         study.metric(
             f"contact.ball.{name}",
             found.gradient["height"],
             -1.0,
             within,
-            note=f"of the height after a bounce by that before; {note}",
+            note=f"derivative of the height after a bounce by that before; {note}",
         )
     z = np.linspace(0.29, 0.31, 401)
     lanes = jax.vmap(
@@ -153,7 +153,7 @@ def run_ball(study: Study) -> None:
         )
     )
     study.report.plot(
-        "Height after a stiff bounce",
+        "Height after a bounce with a stiff contact",
         ("height before it", "m", z),
         ("height after it", "m"),
         {"Euler, 1 ms": np.asarray(jax.jit(lanes)(jnp.asarray(z)))},

@@ -1,4 +1,7 @@
-"""A block on a belt, held by a spring: stick and slip (V32)."""
+"""Block on a treadmill, held by a spring: stick-slip motion.
+
+Roy, Steinke and Nicoll 2014, section 4.5.5, suggest this test.
+"""
 
 import numpy as np
 
@@ -8,24 +11,24 @@ from djdyn.multibody.time_functions import SteadyMotion
 from djdyn.parts import JointSpring
 
 from ...harness.study import Study
-from .model import G, books
+from .model import G, ledger
 
 
 MU, MU_STATIC = 0.3, 0.5
-SPRING, STIFF = 100.0, 1e4  # N/m: of the block, of the belt
+SPRING, BELT_STIFFNESS = 100.0, 1e4  # N/m
 BELTS = np.array([0.05, 0.1, 0.2])  # m/s
 GRIP = LuGre(MU, MU_STATIC, 2e4, 50.0, stribeck_speed=5e-3, width=1e-7)
 
 
 def treadmill() -> djdyn.System:
-    """1 kg on a belt that moves to the right."""
+    """Return a block of 1 kg on a moving belt."""
     belt = djdyn.Prescribed(SteadyMotion((0.1, 0.0, 0.0)))
     bodies = (
         djdyn.Body("belt", "world", belt, 0.0),
         djdyn.Body("carriage", "world", djdyn.Prismatic((1, 0, 0)), 0.0),
         djdyn.Body("b", "carriage", djdyn.Prismatic((0, 0, 1)), 1.0),
     )
-    law = KelvinVoigt(STIFF, 100.0, width=1e-6)
+    law = KelvinVoigt(BELT_STIFFNESS, 100.0, width=1e-6)
     parts: dict[str, djdyn.AbstractPart] = {
         "spring": JointSpring("carriage", SPRING),
         "touch": Contact("b", Sphere(0.1), "belt", HalfSpace(), law, GRIP),
@@ -34,16 +37,16 @@ def treadmill() -> djdyn.System:
 
 
 def period(belt: np.ndarray) -> np.ndarray:
-    """Of a stick at rest on the belt, and a slip that is part of a swing, s."""
+    """Return the period of stick-slip, s: a sticking and a sliding phase."""
     swing, reach = np.sqrt(SPRING), (MU_STATIC - MU) * G / SPRING
     slip = 2 / swing * (np.pi - np.arctan(swing * reach / belt))
     return 2 * reach / belt + slip
 
 
 def run_treadmill(study: Study) -> None:
-    """Periods of stick-slip at three speeds of the belt."""
+    """Compare periods of stick-slip at three speeds of the belt."""
     system = treadmill()
-    y = system.initial_state(q={"b": [0.1 - G / STIFF]})
+    y = system.initial_state(q={"b": [0.1 - G / BELT_STIFFNESS]})
     span, n = 5.0, 5001
     run = djdyn.rollout(
         system,
@@ -69,16 +72,16 @@ def run_treadmill(study: Study) -> None:
         "contact.treadmill.period_error",
         max(abs(row[-1]) for row in rows),
         at_most=0.01,
-        note="V32: stick-slip, relative to a drop from static to sliding friction",
+        note="largest relative error; reference: static and sliding friction",
     )
-    books(study, "treadmill", run, 1e-6)
+    ledger(study, "treadmill", run, 1e-6)
     study.report.table(
-        "V32: periods of stick-slip",
+        "Periods of stick-slip on a treadmill",
         ("belt, m/s", "found, s", "closed form, s", "relative difference"),
         rows,
     )
     study.report.plot(
-        "V32: a block on a treadmill",
+        "Block on a treadmill: stretch of the spring",
         ("time", "s", run.t),
         ("stretch of the spring", "m"),
         {f"belt at {v:g} m/s": way for v, way in zip(BELTS, x, strict=True)},

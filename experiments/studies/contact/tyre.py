@@ -1,4 +1,7 @@
-"""Turned boxes (V17), bristles (V19) and a wheel on them (V20)."""
+"""Separating axes of boxes, bristle friction, and a vehicle on one wheel.
+
+After the contact and tyre models of Baharudin 2016.
+"""
 
 from typing import Any
 
@@ -11,7 +14,7 @@ from djdyn.multibody.time_functions import SteadyMotion
 from djdyn.parts import JointForce
 
 from ...harness.study import Study
-from .model import G, books
+from .model import G, ledger
 
 
 TYRE = LuGre(0.5, 0.9, 40.0, 4.9487, 0.0018, 12.5, 0.5, width=1e-9)
@@ -20,17 +23,17 @@ STIFF = 1e9  # N/m
 
 
 def gaps(A: Cuboid, B: Cuboid, p: Any, turn_A: Any, turn_B: Any) -> np.ndarray:
-    """How far boxes are apart along all axes: six each of faces, then edges."""
+    """Return distances of two boxes along all axes: six of each box, then edges."""
     a = Solid.of(A, djdyn.pose_rpy((0.0, 0.0, 0.0), turn_A))
     b = Solid.of(B, djdyn.pose_rpy(p, turn_B))
     return -np.asarray(margins(a, b, axes(a, b)))
 
 
 def run_boxes(study: Study) -> None:
-    """V17: which axes separate two boxes."""
+    """Compare the distances of two boxes along their separating axes."""
     A, B = Cuboid([4.0, 2.0, 2.0]), Cuboid([2.0, 1.0, 2.0])
     turn = (0.0, 0.0, np.pi / 6)
-    note = "V17: by an axis of the turned box"
+    note = "boxes: separated by an axis of the rotated box"
     found = gaps(A, B, (3.0, 1.5, 0.0), (0.0, 0.0, 0.0), turn)
     study.metric(
         "contact.boxes.turned", found[6:12].max(), 0.116025, 1e-6, unit="m", note=note
@@ -40,14 +43,14 @@ def run_boxes(study: Study) -> None:
         ("first", found[:6].max(), 0.083975),
         ("second", found[6:12].max(), 0.039230),
     ):
-        note = "V17: by an axis of either box"
+        note = "boxes: separated by an axis of either box"
         study.metric(f"contact.boxes.{name}", value, known, 1e-6, unit="m", note=note)
     cube, q = Cuboid([2.0, 2.0, 2.0]), np.pi / 4
     for T, name, rows, known, note in (
-        (2.8, "overlap", slice(None), -0.028427, "overlap: no axis separates them"),
-        (3.0, "edges", slice(12, None), 0.171573, "an axis of two edges does"),
-        (3.0, "faces", slice(12), np.sqrt(2) - 2, "and no face"),
-        (3.9, "far", slice(12), 0.050610, "faces do too"),
+        (2.8, "overlap", slice(None), -0.028427, "no axis separates them"),
+        (3.0, "edges", slice(12, None), 0.171573, "separated by an axis of two edges"),
+        (3.0, "faces", slice(12), np.sqrt(2) - 2, "not separated by a face"),
+        (3.9, "far", slice(12), 0.050610, "separated by a face"),
     ):
         found = gaps(cube, cube, (T, 0.0, 0.0), (0.0, 0.0, q), (0.0, q, 0.0))
         study.metric(
@@ -56,12 +59,12 @@ def run_boxes(study: Study) -> None:
             known,
             1e-6,
             unit="m",
-            note=f"V17: {note}",
+            note=f"boxes: {note}",
         )
 
 
 def run_bristles(study: Study) -> None:
-    """V19: a block held on a belt that starts at 1 m/s."""
+    """Compare bristle friction of a block held on a belt that starts at 1 m/s."""
     belt = djdyn.Body("belt", "world", djdyn.Prescribed(SteadyMotion((1.0, 0, 0))), 0.0)
     block = djdyn.Body("b", "world", djdyn.Prismatic((0, 0, 1)), 1.0)
     law = KelvinVoigt(1e5, width=1e-7)
@@ -79,20 +82,20 @@ def run_bristles(study: Study) -> None:
         np.abs(bent - known).max(),
         at_most=1e-8,
         unit="m",
-        note="V19: deflection at 0.01, 0.05, 0.2 and 2 s on a belt at 1 m/s",
+        note="largest error of the bristle deflection at 0.01, 0.05, 0.2 and 2 s",
     )
     pull = np.asarray(run.signal("touch.force"))[:, 0] / G
     for name, value, known, within in (
         ("spike", pull[0], 4.9505, 1e-4),
         ("later", pull[3], 0.803447, 1e-6),
     ):
-        note = "V19: friction by normal force, at first and after 0.2 s"
+        note = "friction over normal force, at the start and after 0.2 s"
         study.metric(f"contact.bristles.{name}", value, known, within, note=note)
-    books(study, "bristles", run, 1e-6)
+    ledger(study, "bristles", run, 1e-6)
 
 
 def vehicle(driven: bool) -> djdyn.System:
-    """2500 kg on one wheel, driven or locked."""
+    """Return a vehicle of 2500 kg on one wheel, driven or locked."""
     turning = 100.0 if driven else 0.0  # kg of the whole mass
     hub = djdyn.Body("b", "car", djdyn.Prismatic((0, 0, 1)), MASS - turning)
     bodies = (djdyn.Body("car", "world", djdyn.Prismatic((1, 0, 0)), 0.0), hub)
@@ -107,6 +110,7 @@ def vehicle(driven: bool) -> djdyn.System:
 
 
 def roll(system: djdyn.System, span: float, v: float, n: int) -> djdyn.Trajectory:
+    """Simulate the vehicle from an initial speed."""
     q = {"b": [RADIUS - MASS * G / STIFF]}
     y = system.initial_state(q=q, v={"car": [v]})
     how = {"rtol": 1e-8, "atol": 1e-10, "max_steps": 1 << 16}
@@ -114,11 +118,11 @@ def roll(system: djdyn.System, span: float, v: float, n: int) -> djdyn.Trajector
 
 
 def run_vehicle(study: Study) -> None:
-    """V20: driven off, and stopped with its wheel locked."""
+    """Compare a vehicle that is accelerated, and stopped with a locked wheel."""
     run = roll(vehicle(True), 5.0, 0.0, 501)
     v = np.asarray(run.v("car"))[:, 0]
     bent = np.asarray(run.y.parts["touch"]["bristles"])[-1, 0, 0]
-    note = "V20: 3000 N m on the wheel"
+    note = "vehicle: 3000 N m on the wheel"
     for name, value, known, within, unit in (
         ("speed_1s", v[100], 1.874999, 2e-4, "m/s"),
         ("speed_5s", v[-1], 9.375, 1e-3, "m/s"),
@@ -127,7 +131,7 @@ def run_vehicle(study: Study) -> None:
         study.metric(
             f"contact.vehicle.{name}", value, known, within, unit=unit, note=note
         )
-    books(study, "vehicle", run, 1e-6)
+    ledger(study, "vehicle", run, 1e-6)
     shown = {}
     for v0, time, way in ((5.0, 0.531306, 1.134007), (10.0, 1.251125, 5.958117)):
         run = roll(vehicle(False), 1.4 * time, v0, 4001)
@@ -136,12 +140,15 @@ def run_vehicle(study: Study) -> None:
         part = v[k - 1] / (v[k - 1] - v[k])
         stop = run.t[k - 1] + part * (run.t[k] - run.t[k - 1])
         gone = x[k - 1] + part * (x[k] - x[k - 1])
-        note, name = f"V20: wheel locked at {v0:g} m/s", f"contact.vehicle.stop_{v0:g}"
+        note, name = (
+            f"vehicle: wheel locked at {v0:g} m/s",
+            f"contact.vehicle.stop_{v0:g}",
+        )
         study.metric(f"{name}_time", stop, time, 2e-6, unit="s", note=note)
         study.metric(f"{name}_way", gone, way, 2e-6, unit="m", note=note)
         shown[f"from {v0:g} m/s"] = (run.t, v)
     study.report.plot(
-        "V20: stops with a locked wheel",
+        "Vehicle with a locked wheel: speed",
         ("time", "s", run.t),
         ("speed", "m/s"),
         shown,

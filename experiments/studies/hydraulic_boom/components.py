@@ -1,4 +1,7 @@
-"""Laws of single components beside worked numbers: V13, V14, V16 and V22."""
+"""Single components beside closed forms: volumes, valves, friction, stable steps.
+
+After the hydraulic models of Baharudin 2016.
+"""
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,13 +33,18 @@ OIL = Oil(870.0, 1.6e9, conserves="volume")
 
 
 def run_volumes(study: Study) -> None:
-    """V13: 1 l/min pushed into 1 l, and a hose that softens what it holds."""
+    """Compare the pressure rate of a volume and the effective modulus of a hose."""
     ram = HydraulicCylinder("A", "T", OnJoint("mass"), 1e-3, 1e-3, 9.0, follow=False)
     system = slider(Circuit(OIL, {"A": Volume(volume=1e-3), "T": Tank(), "ram": ram}))
     y = system.initial_state(v={"mass": -LITRE_PER_MINUTE / 1e-3})
     rate = system.derivative(0.0, y).parts["oil"]["A.bar"] * BAR
     study.metric(
-        "hydraulic_boom.v13.rate", rate, 2.66667e7, 50.0, unit="Pa/s", note="V13"
+        "hydraulic_boom.v13.rate",
+        rate,
+        2.66667e7,
+        50.0,
+        unit="Pa/s",
+        note="1 l/min into 1 l",
     )
     node, p = (
         Volume(volume=1e-3, hose_volume=1e-3, hose_modulus=2e8),
@@ -45,12 +53,12 @@ def run_volumes(study: Study) -> None:
     soft = node.dead_volume() / (
         node.dead_volume() / OIL.stiffness(p) + node.wall_compliance(p, OIL)[0]
     )
-    note = "V13: 2 l, of them 1 l in a hose of 2e8 Pa"
+    note = "effective modulus of 2 l, of them 1 l in a hose of 2e8 Pa"
     study.metric("hydraulic_boom.v13.modulus", soft, 3.2e8, 1.0, unit="Pa", note=note)
 
 
 def run_valves(study: Study) -> None:
-    """V14: the spool's lag, a servo valve by its catalogue, and an orifice."""
+    """Compare the lag of a spool, and the flows of a servo valve and an orifice."""
     parts = {
         "P": Supply(35 * BAR),
         "T": Tank(),
@@ -64,21 +72,33 @@ def run_valves(study: Study) -> None:
     run = djdyn.simulate(system, 0.3, saveat=4, solver="tsit5")
     lag = np.asarray(run.y.parts["oil"]["valve.spool"])[1:]
     worst = np.abs(10 * lag - [6.3212, 8.6466, 9.5021]).max()
-    note = "V14: opening of 10 after one, two and three lags"
+    note = "largest error of the opening after one, two and three time constants"
     study.metric("hydraulic_boom.v14.spool_error", worst, at_most=6e-5, note=note)
     y = system.initial_state()
     y.parts["oil"]["valve.spool"] = jnp.array(0.5)
     flows = system.at(0.0, y).signals
     for name, q, known, within, note in (
-        ("valve_flow", flows["oil.valve.flow_a"], 30.0, 1e-6, "half open at 35 bar"),
-        ("orifice_flow", flows["oil.hole.flow"], 17.26068, 6e-6, "10 mm², 10 bar"),
+        (
+            "valve_flow",
+            flows["oil.valve.flow_a"],
+            30.0,
+            1e-6,
+            "servo valve half open at 35 bar",
+        ),
+        (
+            "orifice_flow",
+            flows["oil.hole.flow"],
+            17.26068,
+            6e-6,
+            "orifice of 10 mm² at 10 bar",
+        ),
     ):
         metric, value = f"hydraulic_boom.v14.{name}", q / LITRE_PER_MINUTE
-        study.metric(metric, value, known, within, unit="l/min", note=f"V14: {note}")
+        study.metric(metric, value, known, within, unit="l/min", note=note)
 
 
 def run_friction(study: Study) -> None:
-    """V16: friction by efficiency, and the stop at the end of the stroke."""
+    """Compare cylinder friction by efficiency, and the end stop."""
     act = lambda v, push: Efficiency(0.9).act(jnp.array(v), jnp.array(push), {})[:2]
     for v, known in ((0.1, 39.2e3), (-0.1, 40.8e3)):
         study.metric(
@@ -87,10 +107,10 @@ def run_friction(study: Study) -> None:
             known,
             1.0,
             unit="N",
-            note="V16: 40 kN less friction, at 0.1 m/s",
+            note="pressure force of 40 kN less friction, at 0.1 m/s",
         )
     least = min(act(v, push)[1] for v in (0.1, -0.1) for push in (40e3, -40e3))
-    note = "V16: least power lost, of all four signs"
+    note = "least power lost, of all four combinations of signs"
     study.metric("hydraulic_boom.v16.loss", least, 80.0, 0.1, unit="W", note=note)
     for v, known in ((0.1, 2000.0), (-0.1, 1000.0)):
         study.metric(
@@ -99,28 +119,28 @@ def run_friction(study: Study) -> None:
             known,
             1e-6,
             unit="N",
-            note="V16: 1 mm into the stop at 0.1 m/s",
+            note="1 mm into the end stop at 0.1 m/s",
         )
 
 
 def amplified(z: np.ndarray | complex) -> np.ndarray:
-    """By a step of RK4, from the coefficients that the solver has."""
+    """Return the amplification of a step of RK4, from the solver's tableau."""
     A, b, _ = TABLEAUS["rk4"]
     stages = lambda z: np.linalg.solve(np.eye(len(b)) - z * A, np.ones(len(b)))
     return np.array([abs(1 + z * b @ stages(z)) for z in np.atleast_1d(z)])
 
 
 def run_limits(study: Study) -> None:
-    """V22: how short explicit steps must be, which the oil alone dictates."""
+    """Compare the longest stable steps of RK4 for stiff oil."""
     worst, growth = 0.0, 0.0
     for row in tables.read("hydraulic_boom/rk4_limits.csv"):
         h, real, swing, hertz, gain = (float(x) for x in row.values())
         slow = amplified(1e-3 * h * np.array([-real, 1j * swing, 2j * np.pi * hertz]))
         worst = max(worst, np.abs(slow - 1).max())
         growth = max(growth, abs(amplified(0.3j * np.pi * h)[0] / gain - 1))
-    note = "V22: growth of RK4 where it should just be stable, five steps"
+    note = "largest deviation from 1 of the amplification at the stability limit"
     study.metric("hydraulic_boom.v22.rk4_limit_error", worst, at_most=1e-5, note=note)
-    note = "V22: growth of 150 Hz in a step of RK4, five steps"
+    note = "largest relative error of the amplification of 150 Hz, five steps"
     study.metric("hydraulic_boom.v22.rk4_growth_error", growth, at_most=1e-5, note=note)
     rows = []
     for litres, known in ((1.63, 1.12), (0.5, 0.343), (0.05, 0.034)):
@@ -134,7 +154,7 @@ def run_limits(study: Study) -> None:
         system = slider(Circuit(OIL, parts), u=1.0)
         found = np.linalg.eigvals(jacobian(system, system.initial_state())).real.min()
         rows.append((litres, -found, 2.785294 / -found * 1e3, known))
-    note = "V22: 1.63 l behind a full open valve, no drop"
+    note = "pole of 1.63 l behind a fully open valve without pressure drop"
     study.metric(
         "hydraulic_boom.v22.pole", rows[0][1], 2489.0, 0.6, unit="1/s", note=note
     )
@@ -142,15 +162,16 @@ def run_limits(study: Study) -> None:
         "hydraulic_boom.v22.step_error",
         max(abs(step / known - 1) for *_, step, known in rows),
         at_most=1.5e-2,
-        note="V22: longest steps of RK4, three volumes, to the digits that are known",
+        note="largest relative error of the longest stable step, three volumes",
     )
     study.report.table(
-        "V22, steps that RK4 could take",
+        "Longest stable steps of RK4 (Baharudin 2016)",
         ("volume, l", "pole, 1/s", "longest step, ms", "reference, ms"),
         rows,
     )
 
 
-def run_laws(study: Study) -> None:
+def run_components(study: Study) -> None:
+    """Run all comparisons of single components."""
     for part in (run_volumes, run_valves, run_friction, run_limits):
         part(study)

@@ -1,4 +1,4 @@
-"""Where the energy and the oil of a lifted boom go."""
+"""Energy and oil balance of a lifted boom."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ from .model import boom
 
 
 def rates(now: Instant) -> dict[str, Any]:
-    """Powers and the flow of oil, and what is stored of both."""
+    """Return powers and oil flow, and the stored energy and oil."""
     circuit, state = now.system.parts["oil"], now.y.parts["oil"]
     assert isinstance(circuit, Circuit)
     given = state, now.world, now.signals
     return {
         "supply, less tank": circuit.power_in(jnp.zeros(()), *given),
         "work on the boom": now.signals["oil.lift.force"] * now.signals["oil.lift.v"],
-        "poured in": circuit.oil_in(*given),
+        "net inflow": circuit.oil_in(*given),
         "compression": circuit.energy(state, now.world),
         "oil": circuit.oil_mass(state, now.world),
         **{f"heat, {k}": x for k, x in circuit.losses(*given).items()},
@@ -31,12 +31,13 @@ def rates(now: Instant) -> dict[str, Any]:
 
 
 def machine() -> djdyn.System:
-    """V15 with oil that conserves its mass, air in it, a leak, and friction."""
+    """Return the lifted boom with mass-conserving oil, air, a leak and friction."""
     friction = SealStribeck(viscous=2e3, coulomb=300.0)
     return boom("mass", 1.4e9, 0.002, 2e-12, friction=friction)
 
 
-def run_books(study: Study) -> None:
+def run_energy_balance(study: Study) -> None:
+    """Report the residuals of energy and oil of the lifted boom."""
     run = adaptive(study.customise(machine()), saveat=5001, ledger=True)
     t, found = np.asarray(run.t), run.map(rates)
     found = {k: np.asarray(x) for k, x in found.items()}
@@ -45,7 +46,7 @@ def run_books(study: Study) -> None:
         k: scipy.integrate.cumulative_simpson(x, x=t, initial=0.0)
         for k, x in found.items()
     }
-    poured, supplied = total.pop("poured in"), total.pop("supply, less tank")
+    poured, supplied = total.pop("net inflow"), total.pop("supply, less tank")
     spent = stock["compression"] + sum(total.values())
     drawn = np.abs(supplied).max()
     residual = np.abs(djdyn.energy_balance(run.system, run)).max()
@@ -70,9 +71,11 @@ def run_books(study: Study) -> None:
     rows = [("supply, less tank", supplied[-1])]
     rows += [(k, x[-1]) for k, x in total.items()]
     rows += [("compression", stock["compression"][-1])]
-    study.report.table("Energy of the lifted boom, over 5 s", ("where", "J"), rows)
+    study.report.table(
+        "Energy balance of the lifted boom over 5 s", ("term", "J"), rows
+    )
     study.report.plot(
-        "Energy of the lifted boom",
+        "Energy balance of the lifted boom",
         ("time", "s", t),
         ("energy", "kJ"),
         {k: x / 1e3 for k, x in {**total, "compression": stock["compression"]}.items()},
@@ -82,6 +85,6 @@ def run_books(study: Study) -> None:
         "Oil in the lifted boom's circuit",
         ("time", "s", t),
         ("oil", "g"),
-        {"gained": 1e3 * stock["oil"]},
-        {"poured in": 1e3 * poured},
+        {"stored": 1e3 * stock["oil"]},
+        {"net inflow": 1e3 * poured},
     )

@@ -1,4 +1,7 @@
-"""V15: a cylinder lifts a boom; its series, and stiff oil at long steps."""
+"""Boom lifted by a cylinder: reference series, and stiff oil with long steps.
+
+After the coupled hydraulic boom of Baharudin 2016.
+"""
 
 from typing import Any
 
@@ -15,7 +18,7 @@ from .valve import jacobian
 
 
 SPAN = 5.0  # s
-COLUMNS = {  # what is compared: unit, in the table, over our unit
+COLUMNS = {  # compared quantities: unit, column of the table, its scale
     "angle": ("rad", "theta_rad", 1.0),
     "rate": ("rad/s", "omega_rad_s", 1.0),
     "p1": ("bar", "p1_Pa", BAR),
@@ -25,7 +28,7 @@ COLUMNS = {  # what is compared: unit, in the table, over our unit
 
 
 def seen(run: djdyn.Trajectory) -> np.ndarray:
-    """What is compared, one column each."""
+    """Return the compared quantities, one column each."""
     oil = run.y.parts["oil"]
     pressures = oil["A.bar"], oil["B.bar"]
     found = run.y.q[:, 0], run.y.v[:, 0], *pressures, 10 * oil["valve.spool"]
@@ -33,12 +36,13 @@ def seen(run: djdyn.Trajectory) -> np.ndarray:
 
 
 def adaptive(system: djdyn.System, **how: Any) -> djdyn.Trajectory:
+    """Simulate with adaptive steps."""
     how = {"solver": "rodas4", "rtol": 1e-7, "atol": 1e-7, **how}
     return djdyn.simulate(system, SPAN, jumps=SWITCHES, **how)
 
 
 def run_series(study: Study) -> None:
-    """The whole series, by steps that the oil does not dictate."""
+    """Compare the whole series of a lifted boom with a reference."""
     rows = tables.read("hydraulic_boom/ref_hydraulic_boom.csv")
     units, names, scales = zip(*COLUMNS.values(), strict=True)
     known = tables.columns(rows, *names) / scales
@@ -50,12 +54,15 @@ def run_series(study: Study) -> None:
         "hydraulic_boom.reference_error",
         (errors / size).max(),
         at_most=1e-5,
-        note=f"V15: largest of five series, of its range; {int(run.steps)} steps",
+        note=f"largest error of five series, over its range; {int(run.steps)} steps",
     )
     for name, unit, error, within in zip(
         COLUMNS, units, errors, 1e-5 * size, strict=True
     ):
-        metric, note = f"hydraulic_boom.v15.{name}_error", "V15: whole series"
+        metric, note = (
+            f"hydraulic_boom.v15.{name}_error",
+            "lifted boom: largest error of the series",
+        )
         study.metric(metric, error, at_most=within, unit=unit, note=note)
     study.series("lift", run)
     piston = run.map(
@@ -70,17 +77,17 @@ def run_series(study: Study) -> None:
     for name, value, reference, within, unit, note in (
         ("force", force[0], 35923.893, 1e-3, "N", "at rest"),
         ("stroke", x[0], 0.27065556, 1e-8, "m", "at rest"),
-        ("mode", np.abs(poles.imag).max(), 31.4033, 0.02, "rad/s", "reference without "
-         "what turning does to weight and lever"),
-        ("speed", v[late], 0.097591, 1e-6, "m/s", "of the piston at 1.9 s"),
-        ("steady_speed", steady, 0.097749, 2e-6, "m/s", "if it were steady at 1.9 s"),
+        ("mode", np.abs(poles.imag).max(), 31.4033, 0.02, "rad/s", "frequency; "
+         "reference with constant weight and lever"),
+        ("speed", v[late], 0.097591, 1e-6, "m/s", "piston at 1.9 s"),
+        ("steady_speed", steady, 0.097749, 2e-6, "m/s", "steady state at 1.9 s"),
     ):  # fmt: skip
-        metric, note = f"hydraulic_boom.v15.{name}", f"V15: {note}"
+        metric, note = f"hydraulic_boom.v15.{name}", f"lifted boom: {note}"
         study.metric(metric, value, reference, within, unit=unit, note=note)
     time = ("time", "s", t)
     angle = {"boom": np.degrees(found[:, 0])}
     study.report.plot(
-        "V15, a cylinder lifts a boom: angle",
+        "Lifted boom (Baharudin 2016): angle",
         time,
         ("angle", "deg"),
         angle,
@@ -88,17 +95,17 @@ def run_series(study: Study) -> None:
     )
     sides = {"piston": 2, "rod": 3}
     study.report.plot(
-        "V15, a cylinder lifts a boom: pressures",
+        "Lifted boom (Baharudin 2016): pressures",
         time,
         ("pressure", "bar"),
         {k: found[:, i] for k, i in sides.items()},
         {k: (t[::10], known[::2, i]) for k, i in sides.items()},
     )
-    study.report.scene(replay(run), "V15, boom, cylinder and rod")
+    study.report.scene(replay(run), "Lifted boom, cylinder and rod")
 
 
 def replay(run: djdyn.Trajectory) -> Scene:
-    """The boom, with its cylinder and rod."""
+    """Return the replay of boom, cylinder and rod."""
     q, base = np.asarray(run.y.q[:, 0]), np.array([0.3, 0.0, -1.0])
     along = np.stack([np.cos(q), 0 * q, np.sin(q)], 1)
     line = along - base  # the pin is a metre along the boom
@@ -119,7 +126,7 @@ def replay(run: djdyn.Trajectory) -> Scene:
 
 
 def run_stiff(study: Study) -> None:
-    """Oil of 1.4e9 Pa at fixed steps of a millisecond and more, in both precisions."""
+    """Report errors for stiff oil with fixed steps, in both precisions."""
     truth = adaptive(study.customise(boom(modulus=1.4e9)), saveat=1001, rtol=1e-8)
     known, rows, shown = seen(truth), [], {}
     for bits in (64, 32):
@@ -137,18 +144,18 @@ def run_stiff(study: Study) -> None:
                 errors[0],
                 at_most=within,
                 unit="rad",
-                note=f"V15 with oil of 1.4e9 Pa, {run.y.q.dtype}, fixed steps",
+                note=f"oil of 1.4e9 Pa, {run.y.q.dtype}: largest error of the angle",
             )
             rows.append((name, *errors))
             shown[name] = np.abs(found[::every, 2] - known[:, 2])[1:]
     head = [f"{k}, {u}" if u else k for k, (u, *_) in COLUMNS.items()]
     study.report.table(
-        "V15 with oil of 1.4e9 Pa, largest errors at fixed steps",
+        "Lifted boom with oil of 1.4e9 Pa: largest errors with fixed steps",
         ("precision and step", *head),
         rows,
     )
     study.report.plot(
-        "V15 with oil of 1.4e9 Pa: error of the pressure at fixed steps",
+        "Lifted boom with oil of 1.4e9 Pa: pressure error with fixed steps",
         ("time", "s", np.asarray(truth.t)[1:]),
         ("error", "bar"),
         {k: np.maximum(error, 1e-9) for k, error in shown.items()},

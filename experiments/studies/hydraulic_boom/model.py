@@ -1,4 +1,4 @@
-"""Circuits of the study `hydraulic-boom`, and what commands their valves."""
+"""Circuits of the study `hydraulic-boom` and their valve commands."""
 
 from typing import Any, Literal
 
@@ -28,11 +28,11 @@ from djdyn.multibody.spatial import translation
 BAR = 1e5  # Pa
 BORE, ANNULUS = np.pi / 4 * 0.08**2, np.pi / 4 * (0.08**2 - 0.045**2)  # m2
 GAIN = 1e-3 / np.sqrt(35 * BAR)  # m3/(s Pa^0.5): 60 l/min at 35 bar
-SWITCHES = (0.5, 2.0, 3.0, 4.0)  # s, of the command
+SWITCHES = (0.5, 2.0, 3.0, 4.0)  # s, times at which the command changes
 
 
 class Command(eqx.Module):
-    """Of V15's valve: up from 0.5 to 2 s, down from 3 to 4 s."""
+    """Valve command of the boom: up from 0.5 to 2 s, down from 3 to 4 s."""
 
     def __call__(self, t: Any) -> Any:
         up, hold, down, end = SWITCHES
@@ -41,7 +41,7 @@ class Command(eqx.Module):
 
 
 def slider(circuit: Circuit, mass: float = 1000.0, **inputs: Any) -> djdyn.System:
-    """A mass on a frictionless slide, level."""
+    """Return a mass on a level slide without friction."""
     body = djdyn.Body("mass", "world", djdyn.Prismatic((1, 0, 0)), mass)
     return djdyn.System(djdyn.Mechanism((body,)), {"oil": circuit}, inputs)
 
@@ -55,7 +55,7 @@ def valve_step(
     supply: float = 200 * BAR,
     tank: float = BAR,
 ) -> djdyn.System:
-    """HYD-1: a valve opens on a double-rod cylinder of constant chambers."""
+    """Return a valve on a double-rod cylinder with constant chamber volumes."""
     return slider(
         Circuit(
             Oil(bulk_modulus=1e9, conserves="volume"),
@@ -76,7 +76,7 @@ def valve_step(
 
 
 def pipe(pieces: int, length: float, speed: float, start: float) -> djdyn.System:
-    """HYD-3: oil that flows through a pipe whose far end has just been shut."""
+    """Return oil flowing through a pipe whose far end has just been closed."""
     area, names = 1e-4, [f"n{i}" for i in range(pieces)]
     nodes = {k: Volume(area * length / pieces, start) for k in names}
     lines = {
@@ -94,7 +94,7 @@ def boom(
     leak: float | None = None,
     **cylinder: Any,
 ) -> djdyn.System:
-    """Real-time-multibody V15: a cylinder lifts a boom of 4 m."""
+    """Return a boom of 4 m that a cylinder lifts (Baharudin 2016)."""
     length, rod, tip = 4.0, 500.0, 500.0
     mass, centre = rod + tip, (rod * length / 2 + tip * length) / (rod + tip)
     spread = rod * length**2 / 12 + rod * (length / 2 - centre) ** 2

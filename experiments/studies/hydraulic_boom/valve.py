@@ -1,4 +1,4 @@
-"""HYD-0 to HYD-3: trapped oil, a valve that opens, no flow, and a wave in a pipe."""
+"""Trapped oil, valve step, zero flow and water hammer, beside closed forms."""
 
 import equinox as eqx
 import jax
@@ -14,26 +14,26 @@ from .model import BAR, pipe, valve_step
 
 
 FREQUENCIES = {1e-3: 7.118, 1e-4: 22.508, 1e-5: 71.176, 1e-6: 225.079}  # m3: Hz
-ENDS = {  # m3: position (m), both pressures and the largest of the first (bar)
+ENDS = {  # m3: position (m), both pressures, largest first pressure (bar)
     1e-3: (0.156673, 101.2896, 99.7104, 131.235),
     1e-4: (0.156686, 101.2855, 99.7145, 171.336),
     1e-6: (0.156664, 101.2855, 99.7145, 199.986),
 }
 TIMES = np.union1d(np.linspace(0, 0.02, 801), np.linspace(0, 1, 1001))
 TOLERANCE = 1e-5
-WITHIN = 0.01  # bar
+PRESSURE_TOLERANCE = 0.01  # bar
 
 
 @eqx.filter_jit
 def jacobian(system: djdyn.System, y: djdyn.State) -> jax.Array:
-    """Of the equations of motion, on one flat array."""
+    """Return the Jacobian of the equations of motion on a flat state."""
     flat, unravel = jax.flatten_util.ravel_pytree(y)
     rate = lambda x: jax.flatten_util.ravel_pytree(system.derivative(0.0, unravel(x)))
     return jax.jacfwd(lambda x: rate(x)[0])(flat)
 
 
 def run_trapped(study: Study) -> None:
-    """HYD-0: frequency of a mass between two shut chambers."""
+    """Compare the frequency of a mass between two closed chambers."""
     worst = 0.0
     for V, hertz in FREQUENCIES.items():
         system = djdyn.with_parameters(
@@ -45,19 +45,19 @@ def run_trapped(study: Study) -> None:
         "hydraulic_boom.hyd0.max_frequency_error",
         worst,
         at_most=1e-4,
-        note="HYD-0: four volumes, to the four digits that are known",
+        note="trapped oil: largest relative error, four volumes",
     )
 
 
 @eqx.filter_jit
 def step_run(system: djdyn.System, times: np.ndarray = TIMES) -> djdyn.Trajectory:
-    """A second of HYD-1."""
+    """Simulate one second of the valve step."""
     how = {"solver": "rodas4", "rtol": TOLERANCE, "atol": TOLERANCE}
     return djdyn.simulate(system, 1.0, saveat=times, max_steps=2048, **how)
 
 
 def by_radau(V: float) -> np.ndarray:
-    """Both pressures of HYD-1 at `TIMES`, bar, by SciPy from the bare equations."""
+    """Return both pressures of the valve step at `TIMES`, bar, by SciPy's Radau."""
 
     def rate(_: float, y: np.ndarray) -> list[float]:
         v, a, b = y[1], y[2] * BAR, y[3] * BAR
@@ -74,7 +74,7 @@ def by_radau(V: float) -> np.ndarray:
 
 
 def run_valve(study: Study) -> None:
-    """HYD-1: the valve opens at once on chambers of three sizes."""
+    """Compare a valve step on chambers of three sizes."""
     errors, along, peaks, speeds = [], [], [], []
     shown, known = {}, {}
     for V, (x, a, b, most) in ENDS.items():
@@ -93,17 +93,17 @@ def run_valve(study: Study) -> None:
             x,
             2e-6,
             unit="m",
-            note=f"HYD-1, chambers of {name}, after 1 s in {int(run.steps)} steps",
+            note=f"valve step: chambers of {name}, after 1 s in {int(run.steps)} steps",
         )
-    for name, found, within, note in (
-        ("max_error_bar", errors, WITHIN, "pressures after 1 s, of three volumes"),
-        ("max_peak_error_bar", peaks, WITHIN, "largest pressure, as it was saved"),
-        ("max_series_error_bar", along, WITHIN, "whole run beside SciPy's Radau, 1e-9"),
+    most = PRESSURE_TOLERANCE
+    for name, found, note in (
+        ("max_error_bar", errors, "pressures after 1 s, three volumes"),
+        ("max_peak_error_bar", peaks, "largest saved pressure"),
+        ("max_series_error_bar", along, "whole run, beside SciPy's Radau"),
     ):
         metric = f"hydraulic_boom.hyd1.{name}"
-        study.metric(
-            metric, max(found), at_most=within, unit="bar", note=f"HYD-1, {note}"
-        )
+        note = f"valve step: {note}"
+        study.metric(metric, max(found), at_most=most, unit="bar", note=note)
     speed = np.roots([2 * (2e-3 / 1e-7) ** 2, 2000 / 2e-3, -199 * BAR]).max()
     study.metric(
         "hydraulic_boom.hyd1.speed",
@@ -111,12 +111,12 @@ def run_valve(study: Study) -> None:
         speed,
         1e-7,
         unit="m/s",
-        note="HYD-1, steady: supply less tank is what valve and damper take",
+        note="valve step: steady speed, from the pressure drops of valve and damper",
     )
     early, near = TIMES <= 0.02, known.values()
     some = 1e3 * TIMES[early][::40]
     study.report.plot(
-        "HYD-1, a valve opens: pressure of the filling chamber",
+        "Valve step: pressure of the filling chamber",
         ("time", "ms", 1e3 * TIMES[early]),
         ("pressure", "bar"),
         {k: p[early] for k, p in shown.items()},
@@ -125,7 +125,7 @@ def run_valve(study: Study) -> None:
 
 
 def run_zero_flow(study: Study) -> None:
-    """HYD-2: a valve far too large, so that hardly any pressure drops over it."""
+    """Compare a large valve with nearly zero pressure drop."""
     rig = valve_step(1e-3, 1e-3, 2e4, 2e-5, 1 * BAR, 100 * BAR, 0.0)
     system, times = djdyn.with_parameters(rig, {"u": 0.5}), np.linspace(0.0, 4.0, 401)
     how = {"solver": "rodas4", "rtol": 1e-5, "atol": 1e-5}
@@ -144,7 +144,7 @@ def run_zero_flow(study: Study) -> None:
         metric = f"hydraulic_boom.hyd2.{name}"
         study.metric(metric, value, known, within, at_most=most, unit=unit, note=note)
     study.report.plot(
-        "HYD-2, hardly any drop: pressure over an open valve",
+        "Zero flow: pressure drop over an open valve",
         ("time", "s", times[1:]),
         ("pressure drop", "bar"),
         {"supply to chamber": np.abs(drop[1:])},
@@ -154,7 +154,7 @@ def run_zero_flow(study: Study) -> None:
 
 
 def run_hammer(study: Study) -> None:
-    """HYD-3: Joukowsky's pressure in a line that is shut at once."""
+    """Compare the pressure rise in a suddenly closed pipe with Joukowsky's."""
     n, length, speed, start = 40, 24.0, 0.5, 50.0
     system = pipe(n, length, speed, start * BAR)
     a = np.sqrt(1.4e9 / 870.0)
@@ -169,13 +169,13 @@ def run_hammer(study: Study) -> None:
         exact,
         0.01 * exact,
         unit="bar",
-        note=f"HYD-3, Joukowsky's rho a dv; mean before the wave returns, {n} pieces",
+        note=f"mean before the wave returns, {n} elements; reference: rho a dv",
     )
     wave = np.where(t < returns, exact, -exact)
     study.report.plot(
-        "HYD-3, water hammer: pressure at the shut end",
+        "Water hammer: pressure at the closed end",
         ("time", "ms", 1e3 * t),
-        ("rise of pressure", "bar"),
-        {f"{n} pieces": rise},
+        ("pressure rise", "bar"),
+        {f"{n} elements": rise},
         {"Joukowsky": jnp.asarray(wave)},
     )

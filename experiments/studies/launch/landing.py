@@ -77,9 +77,9 @@ def run_landing(study: Study) -> None:
     """Compare how line and bed share the weight."""
     study.report.text(
         "Landing on a bed (Roy, Steinke and Nicoll 2014, section 4.5.4). The report "
-        "has a box 5 m high over a bed 0.1 m below it and lets it touch after 0.5 m. A box "
-        "of 1 m over a bed at -1 m touches there, and this study uses it. The report "
-        "calls the line stiff and gives no EA. The printed forces follow from "
+        "has a box 5 m high over a bed 0.1 m below it and lets it touch after 0.5 m. A "
+        "box of 1 m over a bed at -1 m touches there, and this study uses it. The "
+        "report calls the line stiff and gives no EA. The printed forces follow from "
         f"{EA:.3g} N; with the 4e6 N of the sample files the line would carry a "
         "thousandth of the weight. The printed point of contact, 45 mm from below the "
         "tip, requires a swinging box; this one hangs nearly plumb. A drive holds the "

@@ -6,7 +6,7 @@ import pytest
 from experiments.harness.study import Study
 from experiments.studies.cable import (
     heave as cable_heave,
-    statics as cable_rest,
+    statics as cable_statics,
     study as cable,
     vibration as cable_waves,
 )
@@ -32,10 +32,10 @@ def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
 
 def test_straight_elements_converge_to_the_same_answers():
     """CAB-2 and ship V1, whose elastica has its tip at 0.4400 m."""
-    assert np.isclose(cable_rest.elastica(), 0.4400, atol=5e-5)
+    assert np.isclose(cable_statics.elastica(), 0.4400, atol=5e-5)
     for chords, exact in (
-        (cable_rest.chord_tension, cable_rest.TENSION),
-        (cable_rest.chord_tip, cable_rest.elastica()),
+        (cable_statics.chord_tension, cable_statics.TENSION),
+        (cable_statics.chord_tip, cable_statics.elastica()),
     ):
         errors = [abs(chords(n) / exact - 1) for n in (20, 40)]
         assert np.isclose(np.log2(errors[0] / errors[1]), 2.0, atol=0.1)
