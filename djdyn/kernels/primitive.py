@@ -1,7 +1,8 @@
-"""A JAX primitive that runs as a kernel on CPUs and as itself everywhere else.
+"""A JAX primitive that runs as a kernel on CPUs and through XLA everywhere else.
 
-Its derivatives are kernels too. `linear` stands for the tangent of a kernel as JAX's
-transposition wants it: linear in the tangents, with primals and residuals beside them.
+Its derivatives are kernels too. The primitive `linear_p` is the tangent of a kernel in
+the form that JAX can transpose: linear in the tangents, with primals and residuals as
+further arguments.
 """
 
 import functools
@@ -13,11 +14,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import ShapedArray, Tracer, eval_jaxpr
+from jax.core import ShapedArray, Tracer
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from .cpu.compile import compile_kernel
+from .frontend.passes import lift_constants
 from .frontend.trace import UnsupportedError
 
 
@@ -26,20 +28,20 @@ Patterns = tuple[bytes | None, ...]
 
 
 class Kernel:
-    """A flat function of arrays, and how it is differentiated.
+    """A flat function of arrays, with its rules of differentiation.
 
     **Arguments:**
 
-    - `closed`: what it computes.
-    - `forward`: `(*args) -> (results, residuals)`, as JAX.
+    - `closed`: the function.
+    - `forward`: `(*args) -> (results, residuals)`, a JAX function.
     - `tangent`: `(args, residuals, tangents) -> tangents of the results`.
     - `cotangent`: `(args, residuals, cotangents, active) -> cotangents of the active
       arguments`.
-    - `patterns`: of each argument, which entries are zero or one for good (`pattern`).
-    - `compiled`: False leaves it to XLA on CPUs too.
+    - `patterns`: constant entries of each argument (`pattern`).
+    - `compiled`: False runs it through XLA on CPUs too.
 
-    The three functions take and give `None` where there is nothing; without them the
-    kernel is differentiated as JAX would.
+    The three functions take and return `None` where there is no tangent; without them
+    JAX differentiates the function.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Kernel:
         self.forward = forward or (lambda *args: (bind(self, *args), ()))
         self._tangent = tangent or self._jvp
         self._cotangent = cotangent or self._vjp
-        self.plain = cotangent is None  # so its cotangent is no kernel yet
+        self.plain = cotangent is None  # its cotangent is then no kernel yet
 
     def _jvp(self, args: Arrays, residuals: Arrays, tangents: Arrays) -> list[Any]:
         del residuals
@@ -79,7 +81,7 @@ class Kernel:
         return pull([none(y) if c is None else c for c, y in pairs])
 
     def tangent(self, active: tuple[int, ...], n_residuals: int) -> Callable:
-        """`(*args, *residuals, *tangents of the active) -> real results' tangents`."""
+        """Return `(*args, *residuals, *active tangents) -> real results' tangents`."""
         n = len(self.closed.jaxpr.invars)
         real = [k for k, v in enumerate(self.closed.jaxpr.outvars) if _is_real(v.aval)]
 
@@ -94,7 +96,7 @@ class Kernel:
     def cotangent(
         self, active: tuple[int, ...], n_residuals: int, given: tuple[int, ...]
     ) -> Callable:
-        """`(*args, *residuals, *cotangents of the given) -> those of the active`."""
+        """Return `(*args, *residuals, *given cotangents) -> active cotangents`."""
         n, m = len(self.closed.jaxpr.invars), len(self.closed.jaxpr.outvars)
 
         def fn(*inputs: Any) -> list[Any]:
@@ -106,6 +108,7 @@ class Kernel:
 
 
 def _replace(x: Sequence[Any], where: Sequence[int], new: Sequence[Any]) -> list[Any]:
+    """Return a list with some items replaced."""
     out = list(x)
     for k, value in zip(where, new, strict=True):
         out[k] = value
@@ -117,7 +120,10 @@ def _is_real(x: Any) -> bool:
 
 
 def pattern(x: Any) -> bytes | None:
-    """Which entries are 0, 1 or -1, if that is known: they cost a kernel nothing."""
+    """Return which entries of an array are 0, 1 or -1, or None if it is traced.
+
+    Such entries are constants to a kernel and cost nothing.
+    """
     if isinstance(x, Tracer) or not _is_real(x):
         return None
     x = np.asarray(x).ravel()
@@ -128,31 +134,14 @@ def pattern(x: Any) -> bytes | None:
 def as_kernel(
     fn: Callable, *args: Any, patterns: Patterns = (), compiled: bool = True
 ) -> list[Any]:
-    """`fn` on flat arrays, as a kernel; what it closes over becomes an argument."""
+    """Return `fn(*args)` on flat arrays, run as a kernel.
+
+    Traced values that `fn` closes over become arguments.
+    """
     shapes = [jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)) for x in args]
     closed, free = lift_constants(jax.make_jaxpr(fn)(*shapes))
     known = (None,) * len(free) + (patterns or (None,) * len(args))
     return bind(Kernel(closed, patterns=known, compiled=compiled), *free, *args)
-
-
-def lift_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
-    """Constants that are being traced become the first arguments."""
-    free = [c for c in closed.consts if isinstance(c, Tracer)]
-    if not free:
-        return closed, []
-    shapes = [jax.ShapeDtypeStruct(c.shape, c.dtype) for c in free]
-    args = [
-        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars
-    ]
-    traced = [isinstance(c, Tracer) for c in closed.consts]
-
-    def fn(*inputs: Any) -> list[Any]:
-        given, rest = iter(inputs[: len(free)]), inputs[len(free) :]
-        pairs = zip(closed.consts, traced, strict=True)
-        consts = [next(given) if is_traced else c for c, is_traced in pairs]
-        return eval_jaxpr(closed.jaxpr, consts, *rest)
-
-    return jax.make_jaxpr(fn)(*shapes, *args), free
 
 
 # The primitives -----------------------------------------------------------------------
@@ -163,12 +152,13 @@ kernel_p.multiple_results = linear_p.multiple_results = True
 
 
 def bind(kernel: Kernel, *args: Any) -> list[Any]:
+    """Apply a kernel to arrays, without a batch axis."""
     batched = (False,) * len(args)
     return kernel_p.bind(*args, kernel=kernel, batched=batched, batch=None)
 
 
 def _over_batch(fn: Callable, batched: Sequence[bool], batch: int | None) -> Callable:
-    """`fn` over a leading axis of the batched arguments; all results have one."""
+    """Return `fn` mapped over a leading axis of the batched arguments."""
     if batch is None:
         return fn
     axes = tuple(0 if b else None for b in batched)
@@ -321,6 +311,7 @@ def _plain(*args, kernel, batched, batch):
 
 @functools.cache
 def _warn(reason: str) -> None:
+    """Warn once for each reason."""
     warnings.warn(f"{reason}; running it through XLA instead", stacklevel=2)
 
 
@@ -341,7 +332,7 @@ def _linear(*args, kernel, active, n_residuals, batched, batch):
 
 
 def _linear_cpu(*args, kernel, active, n_residuals, batched, batch):
-    """The tangent as a kernel of its own."""
+    """Evaluate the tangent as a kernel of its own."""
     known = (*kernel.patterns, *(None,) * (n_residuals + len(active)))
     fn = kernel.tangent(active, n_residuals)
     fn = functools.partial(as_kernel, fn, patterns=known, compiled=kernel.compiled)

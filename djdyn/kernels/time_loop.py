@@ -1,9 +1,9 @@
-"""Fixed steps of any kind, as one kernel, with an exact reverse sweep.
+"""Fixed time steps of any kind, as one kernel, with an exact reverse sweep.
 
-What does not change from step to step is worked out before the march. The reverse sweep
-stores or recomputes by a stated rule: `"all"` keeps the state before each of the $n$
-steps, and what the step has named (`jax.ad_checkpoint.checkpoint_name`); `"sqrt"` keeps
-one state in $\\sqrt n$ and walks from it again.
+Loop-invariant values are computed before the loop. The reverse sweep stores or
+recomputes by a stated rule: `"all"` keeps the state before each of the $n$ steps, and
+the values that the step has named (`jax.ad_checkpoint.checkpoint_name`); `"sqrt"` keeps
+one state in $\\sqrt n$ and recomputes the steps from there.
 """
 
 import math
@@ -16,9 +16,9 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr
 
-from .frontend import jaxpr as surgery
+from .frontend import passes
 from .frontend.trace import distinct
-from .primitive import Kernel, Patterns, as_kernel, bind, lift_constants
+from .primitive import Kernel, Patterns, as_kernel, bind
 
 
 Checkpoints = Literal["all", "sqrt"]
@@ -34,16 +34,15 @@ def time_loop(
     patterns: Sequence[bytes | None] | None = None,
     compiled: bool = True,
 ) -> Any:
-    """States after `saves` steps, stacked.
+    """Return the states after `saves` steps, stacked.
 
     **Arguments:**
 
-    - `step`: `(i, y, *theta) -> y`, with `i` the number of steps behind, `y` one array.
+    - `step`: `(i, y, *theta) -> y`, with `i` the number of steps before, `y` one array.
     - `saves`: increasing counts of steps, from one.
-    - `checkpoints`: what the reverse sweep finds again without recomputing.
-    - `patterns`: of each of `theta`, which entries are zero or one for good
-      (`pattern`), or None.
-    - `compiled`: False leaves all of it to XLA.
+    - `checkpoints`: what the reverse sweep stores, `"all"` or `"sqrt"`.
+    - `patterns`: constant entries of each of `theta` (`pattern`), or None.
+    - `compiled`: False runs all of it in XLA.
     """
     if checkpoints not in ("all", "sqrt"):
         raise ValueError(f"checkpoints is 'all' or 'sqrt', not {checkpoints!r}")
@@ -52,19 +51,19 @@ def time_loop(
         raise ValueError("saves must be counts of steps that increase from one")
     i = jax.ShapeDtypeStruct((), jnp.int32)
     traced = jax.make_jaxpr(step)(i, *map(_shape, (y0, *theta)))
-    closed, free = lift_constants(surgery.eliminate_dead_code(traced))
+    closed, free = passes.lift_constants(passes.eliminate_dead_code(traced))
     still = (*free, *theta)
     given = (None,) * len(free) + tuple(patterns or (None,) * len(theta))
     moving = [*(False for _ in free), True, True, *(False for _ in theta)]
-    before, after = surgery.hoist_invariants(closed, moving)
+    before, after = passes.hoist_invariants(closed, moving)
     expand = lambda *arrays: arrays
     if compiled:
         before, expand = _packed(before, still, given)
-    worked_out = before(*still)
-    walk = lambda i, y, *theta: after(expand(*theta), i, y)[0]
-    known = (None,) * (1 + len(worked_out))
-    steps = _March(walk, counts, checkpoints, known, compiled)
-    args = (y0, *worked_out)
+    invariants = before(*still)
+    inner = lambda i, y, *theta: after(expand(*theta), i, y)[0]
+    known = (None,) * (1 + len(invariants))
+    steps = _TimeLoop(inner, counts, checkpoints, known, compiled)
+    args = (y0, *invariants)
     primal = jax.make_jaxpr(steps.primal)(*map(_shape, args))
     rules = (steps.forward, steps.tangent, steps.cotangent)
     return bind(Kernel(primal, *rules, known, compiled), *args)[0]
@@ -77,8 +76,8 @@ def _shape(x: Any) -> jax.ShapeDtypeStruct:
 def _packed(
     fn: Callable, args: Sequence[Any], patterns: Patterns
 ) -> tuple[Callable, Callable]:
-    """A function whose results are one array of the entries that differ, and how to
-    get the results back from it.
+    """Return a function whose result is one array of the distinct entries of `fn`'s
+    results, and a function that expands it to these results.
     """
     fn = jax.jit(fn)  # traced once for both
     closed = _closed(fn, *args)
@@ -119,52 +118,54 @@ def _closed(fn: Callable, *args: Any) -> ClosedJaxpr:
     return jax.make_jaxpr(fn)(*map(_shape, args))
 
 
-class _March:
-    """The walk and its derivatives, on flat arguments `(y0, *theta)`."""
+class _TimeLoop:
+    """The steps and their derivatives, on flat arguments `(y0, *theta)`."""
 
     def __init__(
         self,
-        walk: StepFn,
+        step: StepFn,
         counts: np.ndarray,
         checkpoints: Checkpoints,
         patterns: Patterns,
         compiled: bool,
     ):
-        self.walk, self.counts = walk, counts
+        self.step, self.counts = step, counts
         self.patterns, self.compiled = patterns, compiled
         self.steps, self.keep_all = int(counts[-1]), checkpoints == "all"
 
     def primal(self, y0: Any, *theta: Any) -> list[Any]:
-        return [_segments(self.walk, self.counts, y0, theta)]
+        """Return the saved states."""
+        return [_segments(self.step, self.counts, y0, theta)]
 
     def _kernel(self, fn: Callable, args: Sequence[Any], patterns: Patterns) -> Any:
         return as_kernel(fn, *args, patterns=patterns, compiled=self.compiled)
 
-    # What the sweep keeps ------------------------------------------------------------
+    # Checkpoints --------------------------------------------------------------------
 
     @property
     def stride(self) -> int:
-        """Steps between two states that are kept to walk from."""
+        """Number of steps between two checkpoints."""
         return math.isqrt(self.steps - 1) + 1
 
     def forward(self, y0: Any, *theta: Any) -> tuple[list[Any], list[Any]]:
+        """Return the saved states, and the checkpoints for the reverse sweep."""
         if self.keep_all:
             last, *kept = self._kernel(self._keeping, (y0, *theta), self.patterns)
             inner = kept[0][self.counts[:-1]]
             return [jnp.concatenate([inner, last[None]])], kept
         marks = np.arange(self.stride, self.steps, self.stride)
         union = np.union1d(self.counts, marks)
-        fn = lambda y0, *theta: [_segments(self.walk, union, y0, theta)]
+        fn = lambda y0, *theta: [_segments(self.step, union, y0, theta)]
         (found,) = self._kernel(fn, (y0, *theta), self.patterns)
         at = lambda counts: found[np.searchsorted(union, counts)]
         return [at(self.counts)], [jnp.concatenate([y0[None], at(marks)])]
 
     def _named(self, y0: Any, theta: Sequence[Any]) -> tuple[ClosedJaxpr, list[str]]:
-        one = _closed(self.walk, jnp.int32(0), y0, *theta)
-        return one, surgery.names(one)
+        one = _closed(self.step, jnp.int32(0), y0, *theta)
+        return one, passes.checkpoint_names(one)
 
     def _keeping(self, y0: Any, *theta: Any) -> list[Any]:
-        """All steps; the last state, those before each step, and named values."""
+        """Return the last state, those before each step, and named values."""
         one, names = self._named(y0, theta)
 
         def step(y: Any, i: Any) -> tuple[Any, list[Any]]:
@@ -174,7 +175,7 @@ class _March:
                 seen[name] = x
                 return x
 
-            (after,) = surgery.evaluate(one, visit, i, y, *theta)
+            (after,) = passes.evaluate(one, visit, i, y, *theta)
             return after, [y, *(seen[name] for name in names)]
 
         last, kept = lax.scan(step, y0, jnp.arange(self.steps, dtype=jnp.int32))
@@ -183,7 +184,7 @@ class _March:
     # Forward mode --------------------------------------------------------------------
 
     def tangent(self, args: Any, residuals: Any, tangents: Any) -> list[Any]:
-        """All states once more, with their tangents beside them."""
+        """Return the tangents of the saved states, with the states computed again."""
         del residuals
         n = len(args) - 1
         moving = [k for k in range(n) if tangents[k + 1] is not None]
@@ -191,7 +192,7 @@ class _March:
         def pushed(i: Any, pair: Any, *inputs: Any) -> Any:
             theta, given = inputs[:n], dict(zip(moving, inputs[n:], strict=True))
             rates = [given.get(k, _zero_tangent(x)) for k, x in enumerate(theta)]
-            fn = lambda y, *theta: self.walk(i, y, *theta)
+            fn = lambda y, *theta: self.step(i, y, *theta)
             return jnp.stack(jax.jvp(fn, (pair[0], *theta), (pair[1], *rates)))
 
         start = jnp.zeros_like(args[0]) if tangents[0] is None else tangents[0]
@@ -206,6 +207,7 @@ class _March:
     def cotangent(
         self, args: Any, residuals: Any, cotangents: Any, active: Sequence[int]
     ) -> list[Any]:
+        """Return the cotangents of the active arguments by a reverse sweep."""
         (ct,), theta = cotangents, args[1:]
         wanted = [k - 1 for k in active if k]
         n, K = self.steps, self.steps if self.keep_all else self.stride
@@ -213,7 +215,7 @@ class _March:
         if len(self.counts) > 1:  # saved states are pushed too, after their steps
             rows = jnp.zeros((-(-n // K) * K, *ct.shape[1:]), ct.dtype)
             pushes = [rows.at[self.counts[:-1] - 1].set(ct[:-1])]
-        sweep = self._sweep_all if self.keep_all else self._sweep_marks
+        sweep = self._sweep_all if self.keep_all else self._sweep_segments
         inputs = (*residuals, ct[-1], *pushes, *theta)
         n_residuals = len(residuals)
         patterns = (None,) * (len(inputs) - len(theta)) + self.patterns[1:]
@@ -227,14 +229,14 @@ class _March:
         return found if 0 in active else found[1:]
 
     def _back(self, y: Any, theta: Sequence[Any], wanted: Sequence[int]) -> Callable:
-        """One step backwards: `(carry, i, y, push, named) -> carry`."""
+        """Return one reverse step: `(carry, i, y, push, named) -> carry`."""
 
         def pull(i: Any, y: Any, ct: Any, *theta: Any) -> list[Any]:
             def part(y: Any, *moving: Any) -> Any:
                 full = list(theta)
                 for k, value in zip(wanted, moving, strict=True):
                     full[k] = value
-                return self.walk(i, y, *full)
+                return self.step(i, y, *full)
 
             return list(jax.vjp(part, y, *(theta[k] for k in wanted))[1](ct))
 
@@ -244,7 +246,7 @@ class _March:
             ct_y, *ct_theta = carry
             ct_y = ct_y if push is None else ct_y + push
             visit = lambda name, x: named.get(name, x)
-            ct_y, *more = surgery.evaluate(pulled, visit, i, y, ct_y, *theta)
+            ct_y, *more = passes.evaluate(pulled, visit, i, y, ct_y, *theta)
             return [ct_y, *(a + b for a, b in zip(ct_theta, more, strict=True))]
 
         return back
@@ -264,18 +266,18 @@ class _March:
         xs = (jnp.arange(self.steps, dtype=jnp.int32), before, push, *kept)
         return lax.scan(step, start, xs, reverse=True)[0]
 
-    def _sweep_marks(
+    def _sweep_segments(
         self, residuals: Any, ct: Any, push: Any, theta: Any, wanted: Sequence[int]
     ) -> list[Any]:
         (marks,), K, n = residuals, self.stride, self.steps
-        back, turns = self._back(ct, theta, wanted), jnp.arange(K, dtype=jnp.int32)
+        back, iterations = self._back(ct, theta, wanted), jnp.arange(K, dtype=jnp.int32)
 
         def segment(carry: Any, x: Any) -> Any:
             first, y, push = x
             live = lambda k: first + k < n
 
             def ahead(y: Any, k: Any) -> Any:
-                return jnp.where(live(k), self.walk(first + k, y, *theta), y), y
+                return jnp.where(live(k), self.step(first + k, y, *theta), y), y
 
             def behind(carry: Any, x: Any) -> Any:
                 k, y, push = x
@@ -283,8 +285,8 @@ class _March:
                 keep = lambda a, b: jnp.where(live(k), a, b)
                 return jax.tree.map(keep, new, carry), None
 
-            _, before = lax.scan(ahead, y, turns)
-            return lax.scan(behind, carry, (turns, before, push), reverse=True)
+            _, before = lax.scan(ahead, y, iterations)
+            return lax.scan(behind, carry, (iterations, before, push), reverse=True)
 
         start = [ct, *(jnp.zeros_like(theta[k]) for k in wanted)]
         firsts = K * jnp.arange(len(marks), dtype=jnp.int32)
@@ -293,19 +295,19 @@ class _March:
 
 
 def _segments(
-    walk: StepFn,
+    step: StepFn,
     counts: np.ndarray,
     y0: Any,
     theta: Sequence[Any],
     keep: Callable[[Any], Any] = lambda y: y,
 ) -> Any:
-    """What is kept at some counts: a loop over them around a loop over the steps."""
+    """Return `keep(y)` after some counts of steps, by a loop over a loop of steps."""
     gaps = np.diff(counts, prepend=0)
     stride = int(gaps[0])
     even = bool(np.all(gaps == stride))
 
     def one(y: Any, i: Any) -> tuple[Any, None]:
-        return walk(i, y, *theta), None
+        return step(i, y, *theta), None
 
     def segment(y: Any, x: tuple[Any, Any]) -> tuple[Any, Any]:
         first, count = x

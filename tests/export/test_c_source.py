@@ -15,7 +15,7 @@ import djdyn
 from controllers import JointPID
 from djdyn.export.c_source import export_c, prefix
 from djdyn.io.scenario import read_scenario
-from djdyn.kernels.c.source import c_function
+from djdyn.kernels import c_function
 from djdyn.parts import JointActuator
 from experiments.__main__ import main
 from experiments.harness.scenario import KINDS

@@ -12,7 +12,7 @@ import pytest
 
 from djdyn.kernels import as_kernel
 from djdyn.kernels.cpu import compile as compiling
-from djdyn.kernels.cpu.ffi_handler import OFFSETS, TEXT, VERSION
+from djdyn.kernels.cpu.ffi_handler import ASSEMBLY, OFFSETS, VERSION
 
 
 def fn(x):
@@ -52,7 +52,8 @@ def test_the_cache_on_disk(cache, monkeypatch):
 
 SCRIPT = """
 import jax.numpy as jnp
-from djdyn.kernels import as_kernel, compile as compiling
+from djdyn.kernels import as_kernel
+from djdyn.kernels.cpu import compile as compiling
 if {again}:
     compiling.object_code = None
 print(as_kernel(lambda x: [jnp.exp(x) @ x], jnp.arange(3.0))[0])
@@ -127,7 +128,9 @@ def test_offsets_are_those_of_the_header(tmp_path):
 
 
 def test_the_handler_uses_no_other_offsets():
-    used = {int(x.split()[-1]) for x in TEXT.splitlines() if "getelementptr i8" in x}
+    used = {
+        int(x.split()[-1]) for x in ASSEMBLY.splitlines() if "getelementptr i8" in x
+    }
     assert used <= set(OFFSETS.values())
 
 

@@ -10,7 +10,7 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
 from djdyn.kernels import time_loop
-from djdyn.kernels.time_loop import _March
+from djdyn.kernels.time_loop import _TimeLoop
 
 
 pytestmark = pytest.mark.filterwarnings("error")  # such as of what kernels do not know
@@ -144,7 +144,7 @@ def test_named_values_are_kept_only_if_all_are():
         ("all", [(7, 2 * N), (7, N), (7, N)]),
         ("sqrt", [(3, 2 * N)]),
     ):
-        steps = _March(
+        steps = _TimeLoop(
             lambda i, y, *x: step(i, y, *x), np.array([7]), checkpoints, (), True
         )
         found = jax.eval_shape(steps.forward, y0, *theta)[1]

@@ -1,0 +1,1 @@
+"""C source of kernels: `source` writes a schedule as portable C99."""

@@ -38,7 +38,7 @@ COMPLEMENT = (
 
 
 def complement(a: Value) -> Value:
-    """`erfc(a)`, `a >= 0`."""
+    """Return `erfc(a)` for `a >= 0`."""
     a = at_most(a, 27.5)
     square, square_low = product(a, a)
     power, p, p_low = exponential(-square, -square_low)
@@ -50,17 +50,19 @@ def complement(a: Value) -> Value:
     return scaled(ratio + rest, power)
 
 
-def start(a: Value) -> Value:
-    """`erf(a)`, `a < 1`."""
+def near_zero(a: Value) -> Value:
+    """Return `erf(a)` for `a < 1`."""
     return fma(a, polynomial(a * a, ERROR), a)
 
 
 def erfc(x: Value) -> Value:
+    """Return the complementary error function."""
     a = absolute(x)
-    near = where(a < 0.5, 1.0 - start(a), complement(a))
+    near = where(a < 0.5, 1.0 - near_zero(a), complement(a))
     return where(x < 0.0, 2.0 - near, near)
 
 
 def erf(x: Value) -> Value:
+    """Return the error function."""
     a = absolute(x)
-    return copysign(where(a < 1.0, start(a), 1.0 - complement(a)), x)
+    return copysign(where(a < 1.0, near_zero(a), 1.0 - complement(a)), x)

@@ -40,7 +40,7 @@ LOG_MIN = {"double": -1076 * math.log(2), "float": -151 * math.log(2)}
 
 
 def exponential(x: Value, x_low: Value | None = None) -> tuple[Value, Value, Value]:
-    """`n`, `p` and its rounding: exp(x + x_low) = 2**n (1 + p)."""
+    """Return `n`, `p` and its rounding error: exp(x + x_low) = 2**n (1 + p)."""
     n, power = nearest(x, 1 / math.log(2))
     l1, l2 = split(LN2, 2, x.scalar)
     r = fma(-n, l1, x)  # exact: as in the reduction of angles
@@ -49,29 +49,31 @@ def exponential(x: Value, x_low: Value | None = None) -> tuple[Value, Value, Val
 
 
 def excess(h: Value, low: Value) -> Value:
-    """`exp(h + low) - 1 - h`."""
+    """Return `exp(h + low) - 1 - h`."""
     return fma(h * h, polynomial(h, EXPONENTIAL[h.scalar]), low)
 
 
 def scaled(x: Value, power: Value) -> Value:
-    """`x * 2**power` in two steps, so that neither factor leaves the range."""
+    """Return `x * 2**power` in two steps, so that neither factor leaves the range."""
     both = power + 2 * x.bias
     half = both >> 1
     return (x * power_of_two(half, x.scalar)) * power_of_two(both - half, x.scalar)
 
 
 def within(x: Value, scale: float = 1.0) -> Value:
-    """`x`, kept from where `exp(scale * x)` is long infinite or zero."""
+    """Return `x` clipped to where `exp(scale * x)` is neither infinite nor zero."""
     x = at_most(x, (LOG_MAX[x.scalar] + 1) / scale)
     return at_least(x, (LOG_MIN[x.scalar] - 1) / scale)
 
 
 def exp(x: Value) -> Value:
+    """Return the exponential."""
     power, p, _ = exponential(within(x))
     return scaled(1.0 + p, power)
 
 
 def exp2(x: Value) -> Value:
+    """Return 2 to the power of `x`."""
     x = within(x, math.log(2))
     n, power = nearest(x, 1.0)
     l1, l2 = split(LN2, 2, x.scalar)
@@ -80,7 +82,7 @@ def exp2(x: Value) -> Value:
 
 
 def grown(x: Value, shift: int) -> tuple[Value, Value]:
-    """`(exp(x) - 1) / 2**shift`, as a sum, for `exp(x) < 2**(1023 + shift)`."""
+    """Return `(exp(x) - 1) / 2**shift`, as a sum, for `exp(x) < 2**(1023 + shift)`."""
     power, p, low = exponential(x)
     s = power_of_two(power + (x.bias - shift), x.scalar)
     offset = s - 2.0**-shift
@@ -89,12 +91,14 @@ def grown(x: Value, shift: int) -> tuple[Value, Value]:
 
 
 def expm1(x: Value) -> Value:
+    """Return `exp(x) - 1`."""
     bounded = at_most(x, LOG_MAX[x.scalar] + 0.02)
     total, low = grown(at_least(bounded, -(x.digits + 2) * math.log(2)), 1)
     return where(absolute(x) < 2.0**-x.digits, x, 2.0 * (total + low))
 
 
 def tanh(x: Value) -> Value:
+    """Return the hyperbolic tangent."""
     a = at_most(absolute(x), (x.digits + 3) / 2 * math.log(2))
     total, low = grown(2.0 * a, 0)
     below, below_low = sum_of(total, 2.0)
@@ -103,6 +107,7 @@ def tanh(x: Value) -> Value:
 
 
 def sinh(x: Value) -> Value:
+    """Return the hyperbolic sine."""
     a = at_most(absolute(x), LOG_MAX[x.scalar] + 0.71)
     half, low = grown(a, 2)
     half, low = 2.0 * half, 2.0 * low  # of exp(a) - 1, with room for the largest
@@ -114,6 +119,7 @@ def sinh(x: Value) -> Value:
 
 
 def cosh(x: Value) -> Value:
+    """Return the hyperbolic cosine."""
     power, p, _ = exponential(at_most(absolute(x), LOG_MAX[x.scalar] + 0.71))
     half = power_of_two(power + (x.bias - 2), x.scalar)
     up = half * (1.0 + p) * 2.0

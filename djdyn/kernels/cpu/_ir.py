@@ -1,4 +1,4 @@
-"""Values whose arithmetic writes LLVM IR, so that formulas read as formulas."""
+"""SSA values whose Python arithmetic writes LLVM IR, so that formulas stay readable."""
 
 import dataclasses
 import struct
@@ -18,21 +18,23 @@ HALF_PI = Fraction("1.5707963267948966192313216916397514420985846996875529104874
 
 
 def floating(bits: int) -> str:
+    """Return the floating-point type of some bits."""
     return "double" if bits == 64 else "float"
 
 
 def vector(scalar: str, lanes: int) -> str:
+    """Return the vector type of some lanes."""
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
 
 def rounded(x: float | Fraction, scalar: str) -> float:
-    """`x` to the nearest number of the format."""
+    """Return `x` rounded to the format."""
     x = float(x)
     return struct.unpack("f", struct.pack("f", x))[0] if scalar == "float" else x
 
 
 def split(x: Fraction, count: int, scalar: str) -> list[float]:
-    """Numbers of the format, each `DIGITS` below the last, which add up to `x`."""
+    """Return numbers of the format that add up to `x`, each the rest of the last."""
     parts = []
     for _ in range(count):
         parts.append(rounded(x, scalar))
@@ -41,7 +43,7 @@ def split(x: Fraction, count: int, scalar: str) -> list[float]:
 
 
 def pattern(x: float, scalar: str) -> int:
-    """The bits of `x` as an integer."""
+    """Return the bits of `x` as an integer."""
     float_, integer = "dq" if scalar == "double" else "fi"
     return struct.unpack(integer, struct.pack(float_, x))[0]
 
@@ -56,7 +58,7 @@ class Function:
         self._known: dict[str, Value] = {}
 
     def emit(self, scalar: str, text: str) -> "Value":
-        """The register that holds `text`; what was computed before is not repeated."""
+        """Return the SSA value of an instruction; equal instructions are one value."""
         if text not in self._known:
             value = Value(self, scalar, f"%v{len(self._known)}")
             self.lines.append(f"  {value.ref} = {text}")
@@ -64,6 +66,7 @@ class Function:
         return self._known[text]
 
     def constant(self, scalar: str, x: float | int) -> "Value":
+        """Return a constant in all lanes."""
         if scalar in DIGITS:
             number = struct.pack(">d", rounded(x, scalar)).hex()  # floats too, in LLVM
             text = f"0x{number.upper()}"
@@ -74,7 +77,7 @@ class Function:
         return Value(self, scalar, text)
 
     def call(self, scalar: str, name: str, *args: "Value") -> "Value":
-        """A call of a function from and to vectors, which is declared on the way."""
+        """Declare and call a function from vectors to a vector."""
         types = ", ".join(arg.type for arg in args)
         given = ", ".join(f"{arg.type} {arg.ref}" for arg in args)
         result = vector(scalar, self.lanes)
@@ -84,7 +87,7 @@ class Function:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Value:
-    """A register or a constant; the comparisons are false on NaN."""
+    """An SSA value or a constant; comparisons with NaN are false."""
 
     fn: Function
     scalar: str
@@ -92,17 +95,21 @@ class Value:
 
     @property
     def type(self) -> str:
+        """The LLVM type."""
         return vector(self.scalar, self.fn.lanes)
 
     @property
     def digits(self) -> int:
+        """The significant bits of the format."""
         return DIGITS[self.scalar]
 
     @property
     def bias(self) -> int:
+        """The exponent bias of the format."""
         return BIAS[self.scalar]
 
     def like(self, x: Number) -> "Value":
+        """Return a number as a value of the same type."""
         return x if isinstance(x, Value) else self.fn.constant(self.scalar, x)
 
     def _binary(self, op: str, a: Number, b: Number, scalar: str = "") -> "Value":
@@ -172,25 +179,30 @@ class Value:
         return self._compare("ge", other)
 
     def equals(self, other: Number) -> "Value":
+        """Return the comparison for equality."""
         return self._compare("eq", other)
 
     def unordered(self, other: Number) -> "Value":
-        """Either is NaN."""
+        """Return whether either is NaN."""
         return self._binary("fcmp uno", self, other, "i1")
 
     def cast(self, op: str, scalar: str) -> "Value":
+        """Return the value converted by an LLVM cast instruction."""
         to = vector(scalar, self.fn.lanes)
         return self.fn.emit(scalar, f"{op} {self.type} {self.ref} to {to}")
 
     @property
     def bits(self) -> "Value":
+        """The bits of a floating-point value, as integers."""
         return self.cast("bitcast", f"i{BITS[self.scalar]}")
 
     @property
     def number(self) -> "Value":
+        """The floating-point value of integer bits."""
         return self.cast("bitcast", floating(BITS[self.scalar]))
 
     def intrinsic(self, name: str, *others: Number) -> "Value":
+        """Return an LLVM intrinsic function of this and other values."""
         suffix = f"f{BITS[self.scalar]}"
         if self.fn.lanes > 1:
             suffix = f"v{self.fn.lanes}{suffix}"
@@ -199,24 +211,28 @@ class Value:
 
 
 def fma(a: Number, b: Number, c: Number) -> Value:
-    """`a * b + c`, rounded once."""
+    """Return `a * b + c`, rounded once."""
     one = next(x for x in (a, b, c) if isinstance(x, Value))
     return one.like(a).intrinsic("fma", b, c)
 
 
 def absolute(x: Value) -> Value:
+    """Return the absolute value."""
     return x.intrinsic("fabs")
 
 
 def sqrt(x: Value) -> Value:
+    """Return the square root."""
     return x.intrinsic("sqrt")
 
 
 def copysign(x: Value, sign: Value) -> Value:
+    """Return `x` with the sign of another value."""
     return x.intrinsic("copysign", sign)
 
 
 def where(test: Value, a: Number, b: Number) -> Value:
+    """Return `a` where the test holds, else `b`."""
     one = a if isinstance(a, Value) else b
     assert isinstance(one, Value)
     a, b = one.like(a), one.like(b)
@@ -225,16 +241,17 @@ def where(test: Value, a: Number, b: Number) -> Value:
 
 
 def at_most(x: Value, bound: float) -> Value:
-    """The smaller, and NaN where `x` is."""
+    """Return the smaller of `x` and a bound, and NaN where `x` is."""
     return where(x > bound, bound, x)
 
 
 def at_least(x: Value, bound: float) -> Value:
+    """Return the larger of `x` and a bound, and NaN where `x` is."""
     return where(x < bound, bound, x)
 
 
 def polynomial(x: Value, coefficients: Sequence[Number]) -> Value:
-    """Lowest power first, in pairs of pairs (Estrin): as many steps as bits in `n`."""
+    """Return a polynomial by Estrin's scheme, lowest power first."""
     terms = list(coefficients)
     while len(terms) > 2:
         pairs = [fma(x, b, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
@@ -244,26 +261,26 @@ def polynomial(x: Value, coefficients: Sequence[Number]) -> Value:
 
 
 def sum_of(a: Value, b: Number) -> tuple[Value, Value]:
-    """`a + b` and what rounding took from it."""
+    """Return `a + b` and its rounding error (Knuth's TwoSum)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 def quick_sum(a: Value, b: Number) -> tuple[Value, Value]:
-    """The same where `a` is the larger, or zero."""
+    """Return `a + b` and its rounding error, if `a` is the larger or zero (Dekker)."""
     total = a + b
     return total, b - (total - a)
 
 
 def product(a: Value, b: Number) -> tuple[Value, Value]:
-    """`a * b` and what rounding took from it."""
+    """Return `a * b` and its rounding error."""
     total = a * b
     return total, fma(a, b, -total)
 
 
 def quotient(a: tuple[Value, Value], b: tuple[Value, Value]) -> tuple[Value, Value]:
-    """`a / b` of two sums, with one division."""
+    """Return `a / b` of two unevaluated sums as such a sum, with one division."""
     inverse = 1.0 / b[0]
     ratio = a[0] * inverse
     rest = fma(-ratio, b[0], a[0]) + fma(-ratio, b[1], a[1])
@@ -271,12 +288,12 @@ def quotient(a: tuple[Value, Value], b: tuple[Value, Value]) -> tuple[Value, Val
 
 
 def power_of_two(exponent: Value, scalar: str) -> Value:
-    """`2 ** (exponent - bias)`: zero at a biased exponent of zero."""
+    """Return `2 ** (exponent - bias)`; zero at a biased exponent of zero."""
     return (exponent << (DIGITS[scalar] - 1)).number
 
 
 def nearest(x: Value, scale: float) -> tuple[Value, Value]:
-    """The integer next to `x * scale`, as number and as bits.
+    """Return the integer nearest to `x * scale`, as number and as bits.
 
     The sum with 1.5 * 2**(digits - 1) has that integer in its lowest bits: no
     conversion, which AVX2 lacks for 64 bits.

@@ -50,7 +50,7 @@ CUBE_ROOT = (
 
 
 def parts(x: Value) -> tuple[Value, Value, Value]:
-    """`k` as a number, `2**(1 - k)` and `m`: x = 2**k m, m within sqrt(2) of one."""
+    """Return `k`, `2**(1 - k)` and `m` with x = 2**k m, m within sqrt(2) of one."""
     width, scalar = x.digits - 1, x.scalar
     subnormal = x < 2.0 ** (1 - x.bias)
     x = where(subnormal, x * 2.0**x.digits, x)
@@ -64,7 +64,7 @@ def parts(x: Value) -> tuple[Value, Value, Value]:
 
 
 def logarithm(x: Value, low: Value | None = None, k0: Value | None = None) -> Value:
-    """`log(x + low) + k0 log(2)`; no `low` beside a subnormal `x`."""
+    """Return `log(x + low) + k0 log(2)`; `low` needs a normal `x`."""
     k, down, m = parts(x)
     f = m - 1.0
     s = f / (2.0 + f)
@@ -83,34 +83,37 @@ def logarithm(x: Value, low: Value | None = None, k0: Value | None = None) -> Va
 
 
 def log(x: Value) -> Value:
+    """Return the natural logarithm."""
     return logarithm(x)
 
 
 def log1p(x: Value) -> Value:
+    """Return `log(1 + x)`."""
     return where(x.equals(0.0), x, logarithm(*sum_of(x, 1.0)))
 
 
 def log1p_of(x: Value, low: Value) -> Value:
-    """`log(1 + x + low)`."""
+    """Return `log(1 + x + low)`."""
     total, rest = sum_of(x, 1.0)
     return logarithm(total, rest + low)
 
 
 def atanh(x: Value) -> Value:
+    """Return the inverse hyperbolic tangent."""
     a = absolute(x)
     ratio = quotient((2.0 * a, x.like(0.0)), quick_sum(x.like(1.0), -a))
     return copysign(0.5 * log1p_of(*ratio), x)
 
 
 def root_of(x: Value, low: Value) -> tuple[Value, Value]:
-    """The square root of a sum, as a sum."""
+    """Return the square root of an unevaluated sum, as such a sum."""
     root = sqrt(x)
     rest = fma(-root, root, x) + low
     return root, 0.5 * rest / where(root.equals(0.0), 1.0, root)
 
 
 def from_root(a: Value, square: float) -> Value:
-    """`log(a + sqrt(a a + square))`, to the last bit also where that is small."""
+    """Return `log(a + sqrt(a a + square))`, to the last bit also where it is small."""
     far = a > 2.0 ** (a.digits // 2 + 2)  # where the root is `a`
     b = where(far, 1.0, a)
     high, low = product(b, b)
@@ -125,15 +128,17 @@ def from_root(a: Value, square: float) -> Value:
 
 
 def asinh(x: Value) -> Value:
+    """Return the inverse hyperbolic sine."""
     return copysign(from_root(absolute(x), 1.0), x)
 
 
 def acosh(x: Value) -> Value:
+    """Return the inverse hyperbolic cosine."""
     return where(x < 1.0, math.nan, from_root(x, -1.0))
 
 
 def precise_logarithm(x: Value) -> tuple[Value, Value]:
-    """`log(x)` of a positive number, as a sum good to ten bits beyond the format."""
+    """Return `log(x)`, x > 0, as a sum exact to ten bits beyond the format."""
     k, _, m = parts(x)
     f = m - 1.0
     s, s_low = quotient((f, x.like(0.0)), quick_sum(x.like(2.0), f))
@@ -155,7 +160,7 @@ def precise_logarithm(x: Value) -> tuple[Value, Value]:
 
 
 def pow(x: Value, y: Value, precise: bool = True) -> Value:
-    """Unless `precise`, the error grows with the logarithm of the result."""
+    """Return `x ** y`; unless `precise`, the error grows with its logarithm."""
     a = absolute(x)
     high, low = precise_logarithm(a) if precise else (logarithm(a), x.like(0.0))
     bounded = at_least(at_most(y, 2.0**70), -(2.0**70))  # no further: no NaN below
@@ -177,6 +182,7 @@ def pow(x: Value, y: Value, precise: bool = True) -> Value:
 
 
 def cbrt(x: Value) -> Value:
+    """Return the cube root."""
     a = absolute(x)
     k, _, m = parts(a)
     n, power = nearest(k, 1 / 3)

@@ -67,7 +67,7 @@ ARCSINE = {
 
 
 def reduced(a: Value) -> tuple[Value, Value, Value]:
-    """The quarter turn nearest to `a >= 0`, and the angle from it as a sum.
+    """Return the quarter turn nearest to `a >= 0`, and the angle from it as a sum.
 
     `a - n * p1` has no more than `digits` bits, since both are multiples of the last
     bit of `p1`: the first step is exact, and so is what the others are told of
@@ -81,12 +81,13 @@ def reduced(a: Value) -> tuple[Value, Value, Value]:
 
 
 def sine(r: Value, low: Value) -> tuple[Value, Value]:
-    """As a sum, as is the angle."""
+    """Return the sine of an angle, both as unevaluated sums."""
     z = r * r
     return quick_sum(r, fma(r * z, polynomial(z, SINE[r.scalar]), low))
 
 
 def cosine(r: Value, low: Value) -> tuple[Value, Value]:
+    """Return the cosine of an angle, both as unevaluated sums."""
     z, half = r * r, r * -0.5
     one = fma(half, r, 1.0)
     one_low = fma(half, r, 1.0 - one)
@@ -95,17 +96,18 @@ def cosine(r: Value, low: Value) -> tuple[Value, Value]:
 
 
 def signed(x: Value, sign: Value) -> Value:
-    """`x`, negated where the highest bit of `sign` is set."""
+    """Return `x`, negated where the highest bit of `sign` is set."""
     top = -(1 << (BITS[x.scalar] - 1))
     return (x.bits ^ (sign & top)).number
 
 
 def top_bit(quarter: Value, bit: int) -> Value:
-    """That bit, moved to where the sign is."""
+    """Return a bit of an integer, moved to the place of the sign."""
     return quarter << (BITS[quarter.scalar] - 1 - bit)
 
 
 def sincos(x: Value) -> tuple[Value, Value]:
+    """Return sine and cosine."""
     quarter, r, low = reduced(absolute(x))
     s, c = sine(r, low)[0], cosine(r, low)[0]
     odd = (quarter & 1).equals(1)
@@ -114,14 +116,17 @@ def sincos(x: Value) -> tuple[Value, Value]:
 
 
 def sin(x: Value) -> Value:
+    """Return the sine."""
     return sincos(x)[0]
 
 
 def cos(x: Value) -> Value:
+    """Return the cosine."""
     return sincos(x)[1]
 
 
 def tan(x: Value) -> Value:
+    """Return the tangent."""
     quarter, r, low = reduced(absolute(x))
     s, c = sine(r, low), cosine(r, low)
     odd = (quarter & 1).equals(1)
@@ -135,7 +140,7 @@ def tan(x: Value) -> Value:
 def arctangent(
     above: Value, below: Value, flip: Value, back: Value | None = None
 ) -> Value:
-    """Angle in [0, pi] of `above / below`, both positive or zero, `above <= below`.
+    """Return the angle in [0, pi] of `above / below`, with `0 <= above <= below`.
 
     It is taken from pi/2 where `flip`, and then from pi where `back`.
     """
@@ -161,6 +166,7 @@ def arctangent(
 
 
 def atan(x: Value) -> Value:
+    """Return the inverse tangent."""
     a = at_most(absolute(x), 2.0 ** (x.digits + 7))  # further out it is pi/2
     flip = a > 1.0
     one = x.like(1.0)
@@ -168,6 +174,7 @@ def atan(x: Value) -> Value:
 
 
 def atan2(y: Value, x: Value) -> Value:
+    """Return the angle of the point `(x, y)`."""
     a, b = absolute(y), absolute(x)
     flip = a > b
     low, high = where(flip, b, a), where(flip, a, b)
@@ -185,6 +192,7 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def asin(x: Value) -> Value:
+    """Return the inverse sine."""
     far, t, more = arcsine(absolute(x))
     high, low = split(HALF_PI, 2, x.scalar)
     base, rest = quick_sum(x.like(high), -2.0 * t)
@@ -193,6 +201,7 @@ def asin(x: Value) -> Value:
 
 
 def acos(x: Value) -> Value:
+    """Return the inverse cosine."""
     far, t, more = arcsine(absolute(x))
     high, low = split(HALF_PI, 2, x.scalar)
     near = (high - copysign(t, x)) - (copysign(more, x) - low)
@@ -201,7 +210,7 @@ def acos(x: Value) -> Value:
 
 
 def arcsine(a: Value) -> tuple[Value, Value, Value]:
-    """`asin(a)` as a sum, up to 1/2; past it, where the flag is set, `acos(a) / 2`."""
+    """Return a flag and a sum: `asin(a)`, or `acos(a) / 2` where the flag is set."""
     far = a > 0.5
     z = where(far, fma(a, -0.5, 0.5), a * a)
     t = where(far, sqrt(z), a)

@@ -1,4 +1,4 @@
-"""From a jaxpr to machine code in memory, by way of a cache on disk."""
+"""From a jaxpr to machine code in memory, with a cache on disk."""
 
 import ctypes
 import functools
@@ -21,17 +21,17 @@ from .ffi_handler import handler
 from .llvm import module
 
 
-CODE = Path(__file__).parents[1]  # all of `kernels`
+SOURCES = Path(__file__).parents[1]  # the folder of `djdyn.kernels`
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: `DJDYN_CACHE`, or the user's cache folder."""
+    """Return the folder of compiled kernels: `DJDYN_CACHE`, or the user's cache."""
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
     return Path(os.environ.get("DJDYN_CACHE", default)) / "kernels"
 
 
 def machine() -> llvm.TargetMachine:
-    """This machine; an execution engine takes one for itself."""
+    """Return a new target machine for this CPU; an execution engine owns its own."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_default_triple().create_target_machine(
@@ -44,6 +44,7 @@ def machine() -> llvm.TargetMachine:
 
 @functools.cache
 def vector_bytes() -> int:
+    """Return the size of a vector register of this CPU."""
     features = llvm.get_host_cpu_features()
     if features.get("avx512f"):
         return 64
@@ -51,10 +52,10 @@ def vector_bytes() -> int:
 
 
 @functools.cache
-def _generator() -> bytes:
-    """What the code depends on beside the function."""
+def _compiler_digest() -> bytes:
+    """Return a digest of the compiler itself: its sources, this CPU, and versions."""
     digest = hashlib.sha256()
-    for path in sorted(CODE.rglob("*.py")):
+    for path in sorted(SOURCES.rglob("*.py")):
         digest.update(path.read_bytes())
     host = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     for x in (*host, llvmlite.__version__, jax.__version__):
@@ -63,13 +64,14 @@ def _generator() -> bytes:
 
 
 def fingerprint(closed: ClosedJaxpr) -> bytes:
-    """A digest of what a jaxpr does: its operations, their order, and its constants."""
+    """Return a digest of a jaxpr: its operations, their order, and its constants."""
     digest = hashlib.sha256()
     _feed(digest, closed.jaxpr, closed.consts)
     return digest.digest()
 
 
 def _feed(digest: Any, jaxpr: Any, consts: Any) -> None:
+    """Add a jaxpr to a digest, with variables numbered in order."""
     numbers: dict[Any, int] = {}
 
     def name(v: Any) -> str:
@@ -84,22 +86,22 @@ def _feed(digest: Any, jaxpr: Any, consts: Any) -> None:
         value = np.asarray(c)
         digest.update(f"{value.dtype}{value.shape}".encode() + value.tobytes())
     for eqn in jaxpr.eqns:
-        said = [
+        words = [
             eqn.primitive.name,
             *map(name, eqn.invars),
             "=",
             *map(name, eqn.outvars),
         ]
         for key, value in eqn.params.items():
-            said.append(key)
+            words.append(key)
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, ClosedJaxpr):
                     _feed(digest, item.jaxpr, item.consts)
                 elif hasattr(item, "eqns"):
                     _feed(digest, item, ())
                 elif not callable(item):
-                    said.append(repr(item))
-        digest.update(" ".join(said).encode())
+                    words.append(repr(item))
+        digest.update(" ".join(words).encode())
     digest.update(" ".join(map(name, jaxpr.outvars)).encode())
 
 
@@ -124,7 +126,7 @@ def assembly(
     lanes: int,
     patterns: Sequence[bytes | None] = (),
 ) -> str:
-    """The LLVM assembly of a kernel and of its handler."""
+    """Return the LLVM assembly of a kernel and of its handler."""
     program = trace(closed, patterns)
     plan = schedule(program.graph, batched if lanes > 1 else ())
     frame = plan.frame(lanes) * program.dtype.itemsize
@@ -133,6 +135,7 @@ def assembly(
 
 
 def object_code(text: str) -> bytes:
+    """Return the object file of LLVM assembly."""
     code, target = llvm.parse_assembly(text), machine()
     code.triple, code.data_layout = target.triple, str(target.target_data)
     code.verify()
@@ -148,9 +151,9 @@ def compile_kernel(
     batch: int,
     patterns: Sequence[bytes | None] = (),
 ) -> tuple[str, Compiled]:
-    """The kernel of a function and its name, from memory, disk or afresh."""
+    """Return a function's kernel and its name, from memory, disk or the compiler."""
     lanes = lanes_for(closed, batch)
-    digest = hashlib.sha256(_generator() + fingerprint(closed))
+    digest = hashlib.sha256(_compiler_digest() + fingerprint(closed))
     digest.update(f"{batched}{lanes}{patterns}".encode())
     name = f"djdyn.{digest.hexdigest()[:32]}"
     if name not in _loaded:
@@ -159,7 +162,7 @@ def compile_kernel(
             code = path.read_bytes()
         else:
             code = object_code(assembly(closed, batched, lanes, patterns))
-            _keep(path, code)
+            _save(path, code)
         _loaded[name] = Compiled(code)
         capsule = jax.ffi.pycapsule(_loaded[name].handler)
         jax.ffi.register_ffi_target(name, capsule, platform="cpu")
@@ -167,15 +170,15 @@ def compile_kernel(
 
 
 def lanes_for(closed: ClosedJaxpr, batch: int) -> int:
-    """A whole vector register of lanes, or one."""
+    """Return the number of lanes: those of a vector register, or one."""
     sizes = {
         v.aval.dtype.itemsize for v in closed.jaxpr.invars if v.aval.dtype.kind == "f"
     }
     return 1 if batch == 1 else vector_bytes() // (min(sizes) if sizes else 8)
 
 
-def _keep(path: Path, code: bytes) -> None:
-    """Writes the whole file or none; a disk that refuses costs only time."""
+def _save(path: Path, code: bytes) -> None:
+    """Write the whole file or none; a failure only costs the next compilation."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:

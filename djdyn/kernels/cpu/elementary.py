@@ -1,8 +1,8 @@
 """LLVM IR of elementary functions on vectors, within two units in the last place.
 
 `declarations` and the `definition`s of some names, put together, are a module's text.
-The functions have no branches, and no calls but of intrinsics; only angles past the
-reach of the reduction go, lane by lane, to the C library.
+The functions have no branches, and call intrinsics only; angles too large for the
+argument reduction go, lane by lane, to the C library.
 """
 
 import functools
@@ -20,7 +20,7 @@ FUNCTIONS: dict[str, Callable] = {
     **dict(log=l.log, log1p=l.log1p, pow=l.pow, cbrt=l.cbrt),
     **dict(asinh=l.asinh, acosh=l.acosh, atanh=l.atanh, erf=r.erf, erfc=r.erfc),
 }
-# in single precision these are computed in double
+# In single precision these are computed in double.
 WIDENED: dict[str, Callable] = {
     **dict(sinh=e.sinh, cosh=e.cosh, asinh=l.asinh, acosh=l.acosh, atanh=l.atanh),
     **dict(pow=functools.partial(l.pow, precise=False), cbrt=l.cbrt),
@@ -32,15 +32,15 @@ REDUCED = {"sin": ("sin",), "cos": ("cos",), "tan": ("tan",), "sincos": ("sin", 
 
 
 def definition(name: str, lanes: int, bits: int) -> str:
-    """LLVM IR text that defines `@djdyn.<name>.f<bits>` on `lanes`-wide vectors.
+    """Return LLVM IR that defines `@djdyn.<name>.f<bits>` on `lanes`-wide vectors.
 
-    Of one argument, or two: `atan2(y, x)` and `pow(x, y)`. `sincos` returns a pair.
+    It has one argument, or two: `atan2(y, x)` and `pow(x, y)`. `sincos` returns a pair.
     """
     return _written(name, lanes, bits)[0]
 
 
 def declarations(names: Iterable[str], lanes: int, bits: int) -> str:
-    """What the definitions of `names` need: intrinsics, and calls of the C library."""
+    """Return declarations that the definitions of `names` need."""
     needed: dict[str, None] = {}
     for name in names:
         needed |= dict.fromkeys(_written(name, lanes, bits)[1])
@@ -79,7 +79,7 @@ def _written(name: str, lanes: int, bits: int) -> tuple[str, tuple[str, ...]]:
 
 
 def _unless(rare: Value, fast: tuple, names: tuple[str, ...]) -> tuple:
-    """The results, or those of the C library for all lanes if any is `rare`."""
+    """Return the results, or those of the C library if any lane is `rare`."""
     fn, scalar = rare.fn, fast[0].scalar
     one, bits = fast[0].type, BITS[scalar]
     test = rare.ref
@@ -101,7 +101,7 @@ def _unless(rare: Value, fast: tuple, names: tuple[str, ...]) -> tuple:
 
 
 def _lanewise(name: str, lanes: int, bits: int) -> tuple[str, str]:
-    """The C function, and a loop that calls it; out of line, to keep callers short."""
+    """Return a declaration of a C function, and a loop over lanes that calls it."""
     scalar = floating(bits)
     one, c_name = vector(scalar, lanes), name + "f" * (bits == 32)
     head = f"define internal {one} @djdyn.{name}.lanes.f{bits}({one} %x)"

@@ -1,11 +1,11 @@
-"""The function that XLA calls: buffers out of its call frame, groups over its threads.
+"""The function that XLA calls: takes buffers from its call frame and runs its threads.
 
 Offsets are those of XLA's typed foreign function interface, version 0.3 (`c_api.h`); a
 test compares them with the header that jaxlib ships.
 
-Groups of lanes are handed out from a counter to whichever thread asks next. The caller
-works too and waits only for groups that somebody has taken, so a pool that never gets
-round to a task cannot hold it up; the last to let go frees the counter.
+Threads take blocks of groups of lanes from a shared counter. The caller works too and
+waits only for groups that a thread has taken, so a busy pool cannot block it; the last
+holder frees the counter.
 """
 
 OFFSETS = {
@@ -30,10 +30,10 @@ OFFSETS = {
     "XLA_FFI_ThreadPool_NumThreads_Args.num_threads": 24,
 }
 VERSION = (0, 3)
-BLOCKS = 8  # a thread, so that the threads end together
+BLOCKS_PER_THREAD = 8  # so that the threads end at about the same time
 
 # The shared counter: next block, groups done, holders, groups, block, end, args, rets.
-TEXT = """
+ASSEMBLY = """
 declare ptr @aligned_alloc(i64, i64)
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -233,18 +233,18 @@ out:
 
 
 def handler(lanes: int, batched: bool, frame_bytes: int) -> str:
-    """The handler's LLVM assembly, around a function `run`."""
+    """Return the handler's LLVM assembly, around a function `run`."""
     one = "  %batch = add i64 0, 1"
     from_shape = """  %ret0 = load ptr, ptr %rets.buffers
   %dims.at = getelementptr i8, ptr %ret0, i64 40
   %dims = load ptr, ptr %dims.at
   %batch = load i64, ptr %dims"""
-    return TEXT.format(
+    return ASSEMBLY.format(
         frame=-(-max(frame_bytes, 64) // 64) * 64,
         batch=from_shape if batched else one,
         lanes=lanes,
         lanes_less_one=lanes - 1,
         major=VERSION[0],
         minor=VERSION[1],
-        blocks=BLOCKS,
+        blocks=BLOCKS_PER_THREAD,
     )

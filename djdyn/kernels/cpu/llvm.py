@@ -1,20 +1,22 @@
-"""Machine code for a program: LLVM assembly around chunks on lanes.
+"""A program as an LLVM module: the basic blocks, and `run`, which calls them in order.
 
-Lanes are the outermost loop and whole programs run inside of it, so that nothing but
-arguments and results leaves the cache. `run` works on groups of lanes `[first, last)`;
-lanes past the end of the batch repeat its last one.
+The loop over groups of lanes is the outermost one and whole programs run inside of it,
+so that nothing but arguments and results leaves the cache. `run` works on the groups
+`[first, last)`; lanes past the end of the batch repeat its last one.
 """
 
 from collections.abc import Iterator
 
 from ..frontend.trace import Program
 from ..ir.graph import Value
-from ..ir.schedule import Chunk, Schedule, Step, chunks
+from ..ir.schedule import BasicBlock, Schedule, Step, basic_blocks
 from . import elementary
-from .simd import BASES, SPAN, ChunkWriter, Lanes, number
+from .memory import load_slot, slot_pointer
+from .simd import write_block
+from .writer import FRAME_POINTERS, FRAME_SPAN, BlockWriter, KernelContext, number
 
 
-FRAMES = ", ".join(f"ptr %frame{k}" for k in range(BASES))
+FRAMES = ", ".join(f"ptr %frame{k}" for k in range(FRAME_POINTERS))
 SIGNATURE = f"({FRAMES}, ptr %single, ptr %outside, {{lanes}} %lanes)"
 RUN = """
 define void @run(
@@ -56,35 +58,35 @@ LANES = """  %lane = mul i64 %group, {n}
 def module(
     program: Program, plan: Schedule, batched: tuple[bool, ...], lanes: int
 ) -> str:
-    """The assembly of a program with a function `run`."""
-    at = Lanes(program.graph, plan, program.dtype, batched, lanes)
-    signature = SIGNATURE.format(lanes=at.wide("i64", lanes))
-    numbers, texts = {}, []
-    for i, chunk in enumerate(chunks(plan.steps)):
-        numbers[id(chunk)] = f"@chunk{i}{signature}"
-        body = "\n".join(ChunkWriter(at).write(chunk))
-        head = f"define internal void {numbers[id(chunk)]} #0"
+    """Return the LLVM assembly of a program, with a function `run`."""
+    ctx = KernelContext(program.graph, plan, program.dtype, batched, lanes)
+    signature = SIGNATURE.format(lanes=ctx.wide("i64", lanes))
+    calls, texts = {}, []
+    for i, block in enumerate(basic_blocks(plan.steps)):
+        calls[id(block)] = f"@block{i}{signature}"
+        body = "\n".join(write_block(ctx, block))
+        head = f"define internal void {calls[id(block)]} #0"
         texts.append(f"{head} {{\n{body}\n  ret void\n}}\n")
-    run = _Driver(at, numbers).text()
-    names = sorted(at.functions)
-    known = elementary.declarations(names, lanes, at.bits)
+    run = _Driver(ctx, calls).text()
+    names = sorted(ctx.functions)
+    known = elementary.declarations(names, lanes, ctx.bits)
     name = lambda line: line[line.index("@") : line.index("(") + 1]
-    ours = sorted(d for d in at.declared if name(d) not in known)
-    functions = [elementary.definition(n, lanes, at.bits) for n in names]
-    width = lanes * at.bits
+    ours = sorted(d for d in ctx.declared if name(d) not in known)
+    functions = [elementary.definition(n, lanes, ctx.bits) for n in names]
+    width = lanes * ctx.bits
     attributes = (
         f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" '
         f'"min-legal-vector-width"="{width}" }}\n'
     )
-    parts = [*_tables(at), known, *ours, *functions, *texts, run, attributes]
+    parts = [*_tables(ctx), known, *ours, *functions, *texts, run, attributes]
     return "\n".join(parts)
 
 
-def _tables(at: Lanes) -> Iterator[str]:
-    for i, buffer in enumerate(at.graph.buffers):
+def _tables(ctx: KernelContext) -> Iterator[str]:
+    for i, buffer in enumerate(ctx.graph.buffers):
         if buffer.role == "table":
             assert buffer.values is not None
-            inner = at.memory(buffer.dtype)
+            inner = ctx.memory(buffer.dtype)
             real = buffer.dtype.kind == "f"
             text = [number(float(x)) if real else str(int(x)) for x in buffer.values]
             items = ", ".join(f"{inner} {x}" for x in text)
@@ -93,35 +95,37 @@ def _tables(at: Lanes) -> Iterator[str]:
 
 
 class _Driver:
-    """`run`: for each group of lanes, the chunks and loops of the schedule."""
+    """The function `run`: for each group of lanes, blocks and loops of a schedule."""
 
-    def __init__(self, at: Lanes, calls: dict[int, str]):
-        self.at, self.calls = at, calls
-        self.code, self.labels = ChunkWriter(at), 0
+    def __init__(self, ctx: KernelContext, calls: dict[int, str]):
+        self.context, self.calls = ctx, calls
+        self.code, self.labels = BlockWriter(ctx), 0
 
     def text(self) -> str:
-        at, n = self.at, self.at.lanes
-        self.walk(at.plan.steps)
+        """Return the assembly of the function."""
+        ctx, n = self.context, self.context.lanes
+        self.walk(ctx.plan.steps)
         lanes = "  %lanes = add i64 %group, 0"
         if n > 1:
-            I, order = at.wide("i64", n), ", ".join(f"i64 {k}" for k in range(n))
-            at.declared.add(f"declare {I} @llvm.smin.v{n}i64({I}, {I})")
+            I, order = ctx.wide("i64", n), ", ".join(f"i64 {k}" for k in range(n))
+            ctx.declared.add(f"declare {I} @llvm.smin.v{n}i64({I}, {I})")
             lanes = LANES.format(n=n, I=I, order=order)
-        depth = max((loop.depth for loop in at.graph.loops), default=1)
-        middles = [(2 * k + 1) * SPAN * n // 2 for k in range(BASES)]
+        depth = max((loop.depth for loop in ctx.graph.loops), default=1)
+        middles = [(2 * k + 1) * FRAME_SPAN * n // 2 for k in range(FRAME_POINTERS)]
         frames = "\n".join(
-            f"  %frame{k} = getelementptr {at.real}, ptr %frame, i64 {middle}"
+            f"  %frame{k} = getelementptr {ctx.real}, ptr %frame, i64 {middle}"
             for k, middle in enumerate(middles)
         )
-        singles = at.plan.slot_count * n + SPAN // 2
-        frames += f"\n  %single = getelementptr {at.real}, ptr %frame, i64 {singles}"
+        singles = ctx.plan.slot_count * n + FRAME_SPAN // 2
+        frames += f"\n  %single = getelementptr {ctx.real}, ptr %frame, i64 {singles}"
         body = "\n".join(self.code.lines)
         return RUN.format(depth=depth, frames=frames, lanes=lanes, body=body)
 
     def walk(self, steps: list[Step]) -> None:
+        """Write the calls of basic blocks and the loops around them, in order."""
         code, lines = self.code, self.code.lines
         for step in steps:
-            if isinstance(step, Chunk):
+            if isinstance(step, BasicBlock):
                 lines.append(f"  call void {self.calls[id(step)]}")
                 continue
             self.labels += 1
@@ -148,15 +152,15 @@ class _Driver:
             lines.append(f"{label}.end:")
 
     def any(self, test: Value | None) -> str:
-        """Whether a test holds in any lane."""
-        at, code = self.at, self.code
+        """Write the test whether a condition holds in any lane."""
+        ctx, code = self.context, self.code
         assert test is not None
-        if test in at.graph.constants:
-            return str(bool(at.graph.constants[test])).lower()
+        if test in ctx.graph.constants:
+            return str(bool(ctx.graph.constants[test])).lower()
         lanes = code.width(test)
-        x = code.fetch(code.slot(test), "b", lanes)
+        x = load_slot(code, slot_pointer(code, test), "b", lanes)
         if lanes == 1:
             return x
-        name, B = f"@llvm.vector.reduce.or.v{lanes}i1", at.type("b", lanes)
-        at.declared.add(f"declare i1 {name}({B})")
+        name, B = f"@llvm.vector.reduce.or.v{lanes}i1", ctx.type("b", lanes)
+        ctx.declared.add(f"declare i1 {name}({B})")
         return code.new(f"call i1 {name}({B} {x})")

@@ -9,7 +9,7 @@ from .indexing import choose
 from .trace import Memory, Trace, rule
 
 
-UNROLL = 600  # operations a loop may become before it stays a loop
+MAX_UNROLLED_OPERATIONS = 600  # of a loop; longer ones stay loops
 
 
 @rule("jit", "pjit", "core_call", "custom_lin")
@@ -46,7 +46,7 @@ def _barrier(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
 
 @rule("cond")
 def _cond(trace: Trace, eqn: Any, index: Any, *args: Any) -> list[Any]:
-    """All branches are worked out; each lane picks its own."""
+    """Evaluate all branches; each lane selects its own."""
     graph, which = trace.graph, int(trace.values(index))
     branches = eqn.params["branches"]
     if which in graph.constants:
@@ -63,7 +63,7 @@ def _cond(trace: Trace, eqn: Any, index: Any, *args: Any) -> list[Any]:
 
 
 def _length(jaxpr: Any) -> int:
-    """About how many scalar operations a jaxpr becomes."""
+    """Return about how many scalar operations a jaxpr becomes."""
     total = 0
     for eqn in jaxpr.eqns:
         inner = [getattr(p, "jaxpr", p) for p in eqn.params.values()]
@@ -75,7 +75,7 @@ def _length(jaxpr: Any) -> int:
 
 
 def _begin(trace: Trace, length: int | None, reverse: bool, starts: list[Any]) -> int:
-    """Opens a loop and makes its carries."""
+    """Open a loop, append its carries and return its number."""
     graph = trace.graph
     loop = Loop(len(graph.open), length, reverse)
     graph.loops.append(loop)
@@ -96,7 +96,7 @@ def _split(values: list[int], like: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _finish(trace: Trace, number: int, like: list[np.ndarray]) -> list[np.ndarray]:
-    """Closes the loop; what its carries end as."""
+    """Close the loop and return the final values of its carries."""
     graph, loop = trace.graph, trace.graph.loops[number]
     graph.open.pop()
     level = len(graph.open) - 1
@@ -115,7 +115,7 @@ def _scan(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
     consts, rest = args[: params["num_consts"]], args[params["num_consts"] :]
     carries, xs = rest[: params["num_carry"]], rest[params["num_carry"] :]
     outs = eqn.outvars[params["num_carry"] :]
-    if length * _length(closed.jaxpr) <= UNROLL or length == 1:
+    if length * _length(closed.jaxpr) <= MAX_UNROLLED_OPERATIONS or length == 1:
         return _unrolled(
             trace, closed, length, params["reverse"], consts, carries, xs, outs
         )
@@ -164,7 +164,7 @@ def _unrolled(trace, closed, length, reverse, consts, carries, xs, outs) -> list
 
 @rule("while")
 def _while(trace: Trace, eqn: Any, *args: Any) -> list[Any]:
-    """Turns until no lane wants another; lanes that are done stand still."""
+    """Iterate until the test fails in all lanes; finished lanes keep their values."""
     params, graph = eqn.params, trace.graph
     n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
     cond_consts, body_consts = args[:n_cond], args[n_cond : n_cond + n_body]

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import UNARY, Graph, Kind, Value, kind_of
+from ..ir.graph import Graph, Value
+from ..ir.operations import UNARY, Kind, kind_of
 from .trace import Trace, UnsupportedError, rule
 
 
 def _each(fn: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
+    """Apply an operation to all elements of broadcast arrays."""
     arrays = np.broadcast_arrays(*arrays)
     out = [
         fn(*items) for items in zip(*(a.ravel().tolist() for a in arrays), strict=True)
@@ -19,13 +21,13 @@ def _each(fn: Callable[..., Value], *arrays: np.ndarray) -> np.ndarray:
 
 
 def elementwise(*names: str) -> Callable:
-    """Registers `(graph, kind, parameters) -> operation on values` for primitives."""
+    """Register a rule `(graph, kind, parameters) -> operation on values`."""
 
     def register(make: Callable[[Graph, Kind, dict], Callable[..., Value]]) -> Callable:
         def apply(trace: Trace, eqn: Any, *inputs: Any) -> np.ndarray:
             dtype, name = np.dtype(eqn.invars[0].aval.dtype), eqn.primitive.name
             if dtype.kind == "u" and name in ("neg", "mul", "integer_pow"):
-                raise UnsupportedError(f"kernels do not know {name!r} on {dtype}")
+                raise UnsupportedError(f"kernels do not support {name!r} on {dtype}")
             kind, params = kind_of(dtype), {**eqn.params, "primitive": name}
             op = make(trace.graph, kind, params)
             return _each(op, *map(trace.values, inputs))
@@ -36,6 +38,8 @@ def elementwise(*names: str) -> Callable:
 
 
 def _typed(name: str, real: str, whole: str | None) -> None:
+    """Register a primitive that exists for real numbers and for integers."""
+
     @elementwise(name)
     def make(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
         del params
@@ -43,7 +47,7 @@ def _typed(name: str, real: str, whole: str | None) -> None:
             return getattr(graph, real)
         if kind == "i" and whole:
             return partial(graph.integer, whole)
-        raise UnsupportedError(f"kernels do not know {name!r} on {kind!r}")
+        raise UnsupportedError(f"kernels do not support {name!r} on {kind!r}")
 
 
 _typed("add", "add", "iadd")
@@ -55,11 +59,11 @@ _typed("mul", "mul", "imul")
 @elementwise("div")
 def _divide(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del params
-    return graph.div if kind == "f" else partial(_by_constant, graph, "idiv")
+    return graph.div if kind == "f" else partial(_divide_by_constant, graph, "idiv")
 
 
-def _by_constant(graph: Graph, name: str, a: Value, b: Value) -> Value:
-    """Division by zero, or of the least integer by -1, would end the process."""
+def _divide_by_constant(graph: Graph, name: str, a: Value, b: Value) -> Value:
+    """Divide integers; a divisor of 0 or -1 could end the process, so it is refused."""
     if graph.constants.get(b) in (None, 0, -1):
         raise UnsupportedError("kernels divide integers by constants only")
     return graph.integer(name, a, b)
@@ -72,7 +76,7 @@ def _unary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
         zero = graph.constant(0, "i")
         return lambda a: graph.integer("imax", a, graph.integer("isub", zero, a))
     if kind != "f":
-        raise UnsupportedError(f"kernels do not know {name!r} on integers")
+        raise UnsupportedError(f"kernels do not support {name!r} on integers")
     if name == "round":
         ways = {0: _round_away, 1: partial(graph.unary, "round")}
         way = ways[int(params["rounding_method"])]
@@ -81,6 +85,7 @@ def _unary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 
 
 def _round_away(graph: Graph, a: Value) -> Value:
+    """Round to the nearest integer, halves away from zero."""
     near = graph.unary("trunc", a)
     rest = graph.unary("abs", graph.sub(a, near))
     next_one = graph.add(near, graph.binary("copysign", graph.constant(1.0), a))
@@ -98,10 +103,10 @@ def _neg(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 @elementwise("pow", "atan2", "rem")
 def _binary(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     if kind == "i" and params["primitive"] == "rem":
-        return partial(_by_constant, graph, "irem")
+        return partial(_divide_by_constant, graph, "irem")
     if kind != "f":
         raise UnsupportedError(
-            f"kernels do not know {params['primitive']!r} on integers"
+            f"kernels do not support {params['primitive']!r} on integers"
         )
 
     def power(a: Value, b: Value) -> Value:
@@ -127,7 +132,7 @@ def _extreme(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 
 
 def extreme(graph: Graph, name: str, a: Value, b: Value) -> Value:
-    """The larger or smaller; NaN if either is."""
+    """Return the larger or smaller of two numbers; NaN if either is."""
     wins = graph.compare("lt", b, a) if name == "max" else graph.compare("lt", a, b)
     keep = graph.logic("or", wins, graph.compare("ne", a, a))
     return graph.select(keep, a, b)
@@ -139,14 +144,14 @@ def _compare(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     if kind == "b":
         same = partial(graph.logic, "xor")
         if name not in ("eq", "ne"):
-            raise UnsupportedError(f"kernels do not know {name!r} on booleans")
+            raise UnsupportedError(f"kernels do not support {name!r} on booleans")
         return same if name == "ne" else lambda a, b: graph.logical_not(same(a, b))
     return partial(graph.compare, name)
 
 
 @elementwise("lt_to", "le_to")
 def _compare_in_order(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
-    """In the order of all numbers, NaN above the rest; here zeros have no sign."""
+    """Compare in the total order, with NaN above the rest; zeros have no sign here."""
     name = params["primitive"].removesuffix("_to")
     if kind != "f":
         return partial(graph.compare, name)
@@ -163,7 +168,9 @@ def _compare_in_order(graph: Graph, kind: Kind, params: dict) -> Callable[..., V
 @elementwise("and", "or", "xor")
 def _logic(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     if kind != "b":
-        raise UnsupportedError(f"kernels do not know bitwise {params['primitive']!r}")
+        raise UnsupportedError(
+            f"kernels do not support bitwise {params['primitive']!r}"
+        )
     return partial(graph.logic, params["primitive"])
 
 
@@ -171,7 +178,7 @@ def _logic(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
 def _not(graph: Graph, kind: Kind, params: dict) -> Callable[..., Value]:
     del params
     if kind != "b":
-        raise UnsupportedError("kernels do not know bitwise 'not'")
+        raise UnsupportedError("kernels do not support bitwise 'not'")
     return graph.logical_not
 
 

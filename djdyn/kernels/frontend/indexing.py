@@ -1,4 +1,8 @@
-"""Rules for what moves elements about: slices, reshapes, gathers, reductions."""
+"""Rules for computed indices: dynamic slices, gathers and scatters.
+
+An index known only when the kernel runs reads from memory, or selects among few
+entries.
+"""
 
 import itertools
 import math
@@ -7,119 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Graph, Value, kind_of
-from .elementwise import extreme
+from ..ir.graph import Graph, Value
+from ..ir.operations import kind_of
 from .trace import Memory, Trace, UnsupportedError, rule
 
 
-CHOICES = 64  # entries a computed index may choose from, element by element
-
-
-@rule("reshape", "squeeze", "expand_dims")
-def _reshape(trace: Trace, eqn: Any, x: Any, *_: Any) -> Any:
-    shape = eqn.outvars[0].aval.shape
-    if isinstance(x, Memory):
-        return Memory(x.buffer, x.at, shape)
-    return x.reshape(shape)
-
-
-@rule("broadcast_in_dim")
-def _broadcast(trace: Trace, eqn: Any, x: Any, *_: Any) -> np.ndarray:
-    shape, where = eqn.params["shape"], eqn.params["broadcast_dimensions"]
-    x = trace.values(x)
-    inner = [1] * len(shape)
-    for axis, size in zip(where, x.shape, strict=True):
-        inner[axis] = size
-    return np.broadcast_to(x.reshape(inner), shape)
-
-
-@rule("transpose")
-def _transpose(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
-    return trace.values(x).transpose(eqn.params["permutation"])
-
-
-@rule("rev")
-def _reverse(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
-    return np.flip(trace.values(x), eqn.params["dimensions"])
-
-
-@rule("slice")
-def _slice(trace: Trace, eqn: Any, x: Any) -> Any:
-    starts, limits = eqn.params["start_indices"], eqn.params["limit_indices"]
-    strides = eqn.params["strides"] or (1,) * len(starts)
-    if isinstance(x, Memory) and all(s == 1 for s in strides):
-        inner = tuple(zip(starts[1:], limits[1:], strict=True))
-        if all(a == 0 and b == n for (a, b), n in zip(inner, x.shape[1:], strict=True)):
-            row = math.prod(x.shape[1:])  # whole rows lie side by side
-            return Memory(x.buffer, x.at + starts[0] * row, eqn.outvars[0].aval.shape)
-    return trace.values(x)[*map(slice, starts, limits, strides), ...]
-
-
-@rule("concatenate")
-def _concatenate(trace: Trace, eqn: Any, *parts: Any) -> np.ndarray:
-    return np.concatenate([trace.values(p) for p in parts], eqn.params["dimension"])
-
-
-@rule("stack")
-def _stack(trace: Trace, eqn: Any, *parts: Any) -> np.ndarray:
-    axis = eqn.params.get("axis", eqn.params.get("dimension", 0))
-    return np.stack([trace.values(p) for p in parts], axis)
-
-
-@rule("unstack")
-def _unstack(trace: Trace, eqn: Any, x: Any) -> list[np.ndarray]:
-    axis = eqn.params.get("axis", eqn.params.get("dimension", 0))
-    return list(map(np.asarray, np.moveaxis(trace.values(x), axis, 0)))
-
-
-@rule("split")
-def _split(trace: Trace, eqn: Any, x: Any) -> list[np.ndarray]:
-    ends = np.cumsum(eqn.params["sizes"])[:-1]
-    return np.split(trace.values(x), ends, eqn.params["axis"])
-
-
-@rule("pad")
-def _pad(trace: Trace, eqn: Any, x: Any, filler: Any) -> np.ndarray:
-    x, filler = trace.values(x), trace.values(filler)
-    config = eqn.params["padding_config"]
-    spread = [
-        max(0, n + gap * (n - 1))
-        for n, (_, _, gap) in zip(x.shape, config, strict=True)
-    ]
-    full = [n + low + high for n, (low, high, _) in zip(spread, config, strict=True)]
-    wide = [
-        n + max(low, 0) + max(high, 0)
-        for n, (low, high, _) in zip(spread, config, strict=True)
-    ]
-    out = np.full(wide, filler, np.int64)
-    out[
-        tuple(
-            slice(max(low, 0), max(low, 0) + n, gap + 1)
-            for n, (low, _, gap) in zip(spread, config, strict=True)
-        )
-    ] = x
-    cut = (
-        slice(max(-low, 0), max(-low, 0) + n)
-        for n, (low, _, _) in zip(full, config, strict=True)
-    )
-    return out[tuple(cut)]
-
-
-@rule("iota")
-def _iota(trace: Trace, eqn: Any, *_: Any) -> np.ndarray:
-    shape, axis = eqn.params["shape"], eqn.params["dimension"]
-    dtype = np.dtype(eqn.params["dtype"])
-    line = np.arange(shape[axis], dtype=dtype)
-    where = [1] * len(shape)
-    where[axis] = shape[axis]
-    return trace.known(np.broadcast_to(line.reshape(where), shape))
-
-
-# Computed indices ------------------------------------------------------------------
+MAX_SELECTED = 64  # entries among which a computed index may select
+MAX_SELECTED_WRITES = MAX_SELECTED**2
 
 
 def choose(graph: Graph, index: Value, entries: list[Value]) -> Value:
-    """The entry that an index names; indices outside take the nearest."""
+    """Return the entry at an index by selections; indices outside take the nearest."""
     found = entries[-1]
     for i in range(len(entries) - 2, -1, -1):
         here = graph.compare("le", index, graph.constant(i, "i"))
@@ -128,7 +30,7 @@ def choose(graph: Graph, index: Value, entries: list[Value]) -> Value:
 
 
 def _starts(trace: Trace, indices: np.ndarray, most: list[int]) -> list[Any]:
-    """Start indices clamped into range: integers where they are constant."""
+    """Return start indices clamped into range: integers where they are constant."""
     graph, found = trace.graph, []
     for i, top in zip(indices.tolist(), most, strict=True):
         if i in graph.constants:
@@ -150,7 +52,7 @@ class Dynamic:
 def _window(
     trace: Trace, x: Any, starts: list[Any], sizes: list[int], dtype
 ) -> np.ndarray:
-    """The part of `x` that begins at `starts`."""
+    """Return the part of `x` that begins at `starts`."""
     graph = trace.graph
     moving = [a for a, s in enumerate(starts) if isinstance(s, Dynamic)]
     strides = np.cumprod([1, *x.shape[:0:-1]])[::-1]
@@ -164,7 +66,7 @@ def _window(
         return np.array(found, np.int64).reshape(sizes)
     axis = moving[0]
     here = starts[axis]
-    large = math.prod(x.shape) > CHOICES and len(moving) == 1
+    large = math.prod(x.shape) > MAX_SELECTED and len(moving) == 1
     if isinstance(x, Memory) or large:
         memory = trace.memory(x, dtype)
         if len(moving) == 1:
@@ -182,7 +84,7 @@ def _window(
             ]
             return np.array(out, np.int64).reshape(sizes)
     x = trace.values(x)
-    if here.top >= CHOICES:
+    if here.top >= MAX_SELECTED:
         raise UnsupportedError(f"a computed index chooses from {here.top + 1} entries")
     parts = []
     for s in range(here.top + 1):
@@ -217,7 +119,7 @@ def _dynamic_update(
 def _put(
     trace: Trace, x: np.ndarray, new: np.ndarray, starts: list, combine
 ) -> np.ndarray:
-    """`x` with a window combined with `new`."""
+    """Return `x` with a window combined with `new`."""
     graph = trace.graph
     moving = [a for a, s in enumerate(starts) if isinstance(s, Dynamic)]
     if not moving:
@@ -229,7 +131,7 @@ def _put(
         )
         return out
     axis, here = moving[0], starts[moving[0]]
-    if x.size * (here.top + 1) > CHOICES * CHOICES:
+    if x.size * (here.top + 1) > MAX_SELECTED_WRITES:
         raise UnsupportedError(
             f"a computed index writes to one of {here.top + 1} places"
         )
@@ -252,7 +154,7 @@ def _put(
 def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
     dims, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
     if dims.operand_batching_dims:
-        raise UnsupportedError("kernels do not know batched gathers")
+        raise UnsupportedError("kernels do not support batched gathers")
     indices, rank = trace.values(indices), len(x.shape)
     dtype = np.dtype(eqn.outvars[0].aval.dtype)
     shape = eqn.outvars[0].aval.shape
@@ -281,7 +183,7 @@ def _gather(trace: Trace, eqn: Any, x: Any, indices: Any) -> np.ndarray:
 
 
 def _inside(graph: Graph, starts: list[Value], most: list[int]) -> Value:
-    """Whether a window lies within its array."""
+    """Return whether a window lies within its array, a boolean value."""
     inside, zero = graph.constant(True, "b"), graph.constant(0, "i")
     for i, top in zip(starts, most, strict=True):
         for pair in ((zero, i), (i, graph.constant(top, "i"))):
@@ -290,7 +192,7 @@ def _inside(graph: Graph, starts: list[Value], most: list[int]) -> Value:
 
 
 def _fill(graph: Graph, dtype: np.dtype, value: Any) -> Value:
-    """What stands for entries outside of an array."""
+    """Return the value that stands for entries outside of an array."""
     kind = kind_of(dtype)
     if value is None:
         value = {"f": math.nan, "b": True}.get(kind)
@@ -302,7 +204,7 @@ def _fill(graph: Graph, dtype: np.dtype, value: Any) -> Value:
 def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarray:
     dims = eqn.params["dimension_numbers"]
     if dims.operand_batching_dims:
-        raise UnsupportedError("kernels do not know batched scatters")
+        raise UnsupportedError("kernels do not support batched scatters")
     graph = trace.graph
     add = (
         graph.add
@@ -336,94 +238,3 @@ def _scatter(trace: Trace, eqn: Any, x: Any, indices: Any, new: Any) -> np.ndarr
             place[axis] = i
         x = _put(trace, x, new[*place, ...].reshape(sizes), starts, merge)
     return x
-
-
-# Reductions --------------------------------------------------------------------------
-
-
-def _lines(x: np.ndarray, axes: Any) -> tuple[list[list[Value]], tuple]:
-    kept = [a for a in range(x.ndim) if a not in axes]
-    shape, length = (tuple(x.shape[a] for a in side) for side in (kept, axes))
-    moved = x.transpose([*kept, *axes])
-    return moved.reshape(math.prod(shape), math.prod(length)).tolist(), shape
-
-
-@rule(
-    "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or"
-)
-def _reduce(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
-    graph, what = trace.graph, eqn.primitive.name.removeprefix("reduce_")
-    kind = kind_of(np.dtype(eqn.invars[0].aval.dtype))
-    whole = {"sum": "iadd", "prod": "imul", "max": "imax", "min": "imin"}
-    real = {
-        "sum": graph.add,
-        "prod": graph.mul,
-        "max": partial(extreme, graph, "max"),
-        "min": partial(extreme, graph, "min"),
-    }
-    if what in ("and", "or"):
-        combine = partial(graph.logic, what)
-        empty = graph.constant(what == "and", "b")
-    elif kind == "b":
-        combine = partial(graph.logic, {"max": "or", "min": "and"}[what])
-        empty = graph.constant(what == "min", "b")
-    else:
-        combine = real[what] if kind == "f" else partial(graph.integer, whole[what])
-        start = {"sum": 0, "prod": 1, "max": -math.inf, "min": math.inf}[what]
-        empty = graph.constant(float(start) if kind == "f" else start, kind)
-    lines, shape = _lines(trace.values(x), eqn.params["axes"])
-    out = []
-    for line in lines:
-        total = line[0] if line else empty
-        for item in line[1:]:
-            total = combine(total, item)
-        out.append(total)
-    return np.array(out, np.int64).reshape(shape)
-
-
-@rule("argmax", "argmin")
-def _argument(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
-    graph = trace.graph
-    lines, shape = _lines(trace.values(x), eqn.params["axes"])
-    kind, out = kind_of(np.dtype(eqn.invars[0].aval.dtype)), []
-    for line in lines:
-        if kind == "b":
-            line = [graph.convert(i, "i") for i in line]
-        best, at = line[0], graph.constant(0, "i")
-        for i, item in enumerate(line[1:], start=1):
-            pair = (best, item) if eqn.primitive.name == "argmax" else (item, best)
-            wins = graph.compare("lt", *pair)
-            if kind == "f":  # the first NaN wins
-                new, old = (
-                    graph.compare("ne", item, item),
-                    graph.compare("eq", best, best),
-                )
-                wins = graph.logic("or", wins, graph.logic("and", new, old))
-            best = graph.select(wins, item, best)
-            at = graph.select(wins, graph.constant(i, "i"), at)
-        out.append(at)
-    return np.array(out, np.int64).reshape(shape)
-
-
-@rule("cumsum", "cumprod", "cummax", "cummin")
-def _cumulate(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
-    graph, axis = trace.graph, eqn.params["axis"]
-    x = trace.values(x)
-    combine = {
-        "cumsum": graph.add,
-        "cumprod": graph.mul,
-        "cummax": partial(extreme, graph, "max"),
-        "cummin": partial(extreme, graph, "min"),
-    }[eqn.primitive.name]
-    if kind_of(np.dtype(eqn.invars[0].aval.dtype)) != "f":
-        raise UnsupportedError(
-            f"kernels do not know {eqn.primitive.name!r} on integers"
-        )
-    lines = np.moveaxis(x, axis, -1)
-    shape, out = lines.shape, []
-    for line in lines.reshape(math.prod(shape[:-1]), shape[-1]).tolist():
-        line = line[::-1] if eqn.params["reverse"] else line
-        for i in range(1, len(line)):
-            line[i] = combine(line[i - 1], line[i])
-        out.append(line[::-1] if eqn.params["reverse"] else line)
-    return np.moveaxis(np.array(out, np.int64).reshape(shape), -1, axis)

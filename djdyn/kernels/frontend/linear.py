@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Graph, Value, kind_of
+from ..ir.graph import Graph, Value
+from ..ir.operations import kind_of
 from .trace import Trace, UnsupportedError, rule
 
 
 def dot(graph: Graph, a: list[Value], b: list[Value]) -> Value:
+    """Return the scalar product of two lists of values."""
     total = graph.constant(0.0)
     for x, y in zip(a, b, strict=True):
         total = graph.add(total, graph.mul(x, y))
@@ -19,7 +21,7 @@ def dot(graph: Graph, a: list[Value], b: list[Value]) -> Value:
 @rule("dot_general")
 def _dot_general(trace: Trace, eqn: Any, x: Any, y: Any) -> np.ndarray:
     if kind_of(np.dtype(eqn.outvars[0].aval.dtype)) != "f":
-        raise UnsupportedError("kernels do not know products of integer arrays")
+        raise UnsupportedError("kernels do not support products of integer arrays")
     x, y = trace.values(x), trace.values(y)
     (sum_x, sum_y), (batch_x, batch_y) = eqn.params["dimension_numbers"]
     free_x = [a for a in range(x.ndim) if a not in (*sum_x, *batch_x)]
@@ -58,7 +60,7 @@ def _cholesky(trace: Trace, eqn: Any, x: Any) -> np.ndarray:
 
 
 def _substitute(graph: Graph, A: list, b: list, lower: bool, unit: bool) -> list:
-    """Solves with a triangular matrix, one right-hand side."""
+    """Solve with a triangular matrix, one right-hand side."""
     n = len(A)
     x: list[Any] = [None] * n
     order = range(n) if lower else range(n - 1, -1, -1)

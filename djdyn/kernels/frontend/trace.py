@@ -1,8 +1,8 @@
-"""A JAX function on small arrays, taken apart into scalar operations.
+"""A JAX function on small arrays, traced into scalar operations.
 
-Arrays become NumPy arrays of `Graph` values; whoever only moves elements about costs
-nothing. Long arrays (arguments, what a loop stacks up) stay in memory until an element
-is asked for.
+Arrays become NumPy arrays of SSA values of a `Graph`; primitives that only move
+elements cost nothing. Long arrays (arguments, stacked results of loops) stay in memory
+until an element is read.
 """
 
 import dataclasses
@@ -14,12 +14,13 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from ..ir.graph import Graph, UnsupportedError as UnsupportedError, kind_of, operands
+from ..ir.graph import Graph, operands
+from ..ir.operations import UnsupportedError as UnsupportedError, kind_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """An array that lies in a buffer, in row-major order."""
+    """An array in a buffer, in row-major order from the index `at`."""
 
     buffer: int
     at: int
@@ -29,11 +30,11 @@ class Memory:
 Values = np.ndarray
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
-MATERIAL = 20_000  # elements; longer arrays are for XLA
+MAX_UNROLLED = 20_000  # elements; longer arrays are left to XLA
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers how a primitive is taken apart: `(trace, equation, *inputs)`."""
+    """Register the rule of a primitive: `(trace, equation, *inputs) -> results`."""
 
     def register(fn: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, fn))
@@ -43,12 +44,13 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 class Trace:
-    """Evaluates jaxprs on arrays of values."""
+    """An evaluation of jaxprs on arrays of SSA values, which fills a graph."""
 
     def __init__(self) -> None:
         self.graph = Graph()
 
     def run(self, jaxpr: Any, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """Evaluate a jaxpr."""
         env: dict[Any, Any] = {}
         read = lambda v: self.known(v.val) if isinstance(v, Literal) else env[v]
         for var, value in zip(jaxpr.constvars, consts, strict=True):
@@ -57,19 +59,20 @@ class Trace:
         for eqn in jaxpr.eqns:
             name = eqn.primitive.name
             if name not in RULES:
-                raise UnsupportedError(f"kernels do not know the primitive {name!r}")
+                raise UnsupportedError(f"kernels do not support the primitive {name!r}")
             found = RULES[name](self, eqn, *map(read, eqn.invars))
             found = found if eqn.primitive.multiple_results else [found]
             env.update(zip(eqn.outvars, found, strict=True))
         return [read(v) for v in jaxpr.outvars]
 
     def inline(self, closed: ClosedJaxpr, *args: Any) -> list[Any]:
+        """Evaluate a closed jaxpr."""
         return self.run(closed.jaxpr, closed.consts, args)
 
     def known(self, x: Any) -> Any:
-        """The values of a constant array."""
+        """Return the values of a constant array."""
         x = np.asarray(x)
-        if x.dtype == jax.dtypes.float0:  # tangents of integers; nobody looks at them
+        if x.dtype == jax.dtypes.float0:  # tangents of integers, which nothing reads
             x = np.zeros(x.shape, bool)
         kind = kind_of(x.dtype)
         constant, items = self.graph.constant, x.ravel().tolist()
@@ -77,18 +80,18 @@ class Trace:
         return values.reshape(x.shape)
 
     def values(self, x: Any) -> Values:
-        """The elements of an array, loaded if it lies in memory."""
+        """Return the elements of an array, loaded if it lies in memory."""
         if not isinstance(x, Memory):
             return x
         size = math.prod(x.shape)
-        if size > MATERIAL:
+        if size > MAX_UNROLLED:
             raise UnsupportedError(f"an array of {size} elements is too long to unroll")
         load = self.graph.load
         loaded = [load(x.buffer, x.at + i) for i in range(size)]
         return np.array(loaded, np.int64).reshape(x.shape)
 
     def memory(self, x: Any, dtype: np.dtype) -> Memory:
-        """An array put into memory, as a table if it is constant."""
+        """Return an array stored in memory, as a table if it is constant."""
         if isinstance(x, Memory):
             return x
         graph, items = self.graph, x.ravel().tolist()
@@ -105,7 +108,7 @@ class Trace:
 
 @dataclasses.dataclass
 class Program:
-    """Scalar operations that turn arguments into results."""
+    """A traced function: scalar operations from arguments to results."""
 
     graph: Graph
     arguments: list[jax.ShapeDtypeStruct]
@@ -116,14 +119,23 @@ class Program:
 def _run(
     closed: ClosedJaxpr, patterns: Sequence[bytes | None]
 ) -> tuple[Trace, list[Any]]:
-    from . import control, elementwise, indexing, linear  # noqa: F401  fill RULES
+    from . import (  # noqa: F401  fill RULES
+        control,
+        elementwise,
+        indexing,
+        linear,
+        reductions,
+        reshaping,
+    )
 
     tracing, inputs = Trace(), []
     graph = tracing.graph
     for number, v in enumerate(closed.jaxpr.invars):
         size, dtype = math.prod(v.aval.shape), np.dtype(v.aval.dtype)
         if dtype.kind == "u":
-            raise UnsupportedError("kernels do not take unsigned integers")
+            raise UnsupportedError(
+                "kernels do not support unsigned integers as arguments"
+            )
         buffer = graph.buffer("argument", number, size, dtype)
         pattern = patterns[number] if patterns else None
         if pattern:
@@ -135,11 +147,11 @@ def _run(
 def distinct(
     closed: ClosedJaxpr, patterns: Sequence[bytes | None]
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Which entries of a function's results differ, numbered across all results.
+    """Return which entries of a function's results are distinct values.
 
-    Of each result, the number of each entry's value and its sign; where the number is
-    negative the entry is a constant, and stands in the second array. None if the
-    function cannot be taken apart.
+    For each result: an array with the number of each entry's value, across all results,
+    and an array of signs. A negative number is a constant, whose value stands in the
+    second array. None if the function cannot be traced.
     """
     try:
         tracing, outputs = _run(closed, patterns)
@@ -164,9 +176,10 @@ def distinct(
 
 
 def depends(closed: ClosedJaxpr) -> np.ndarray | None:
-    """`[i, j]`: whether entry i of the result depends on entry j of the last argument.
+    """Return the sparsity pattern `[i, j]` of a function's Jacobian.
 
-    Perhaps, where it says so; certainly not, where it does not. None if unknown.
+    It is False where entry i of the result certainly does not depend on entry j of the
+    last argument. None if unknown.
     """
     try:
         tracing, (result,) = _run(closed, ())
@@ -189,10 +202,9 @@ def depends(closed: ClosedJaxpr) -> np.ndarray | None:
 
 
 def trace(closed: ClosedJaxpr, patterns: Sequence[bytes | None] = ()) -> Program:
-    """Takes a closed jaxpr apart.
+    """Trace a closed jaxpr into scalar operations.
 
-    `patterns` names entries of the arguments that are 0, 1 or -1 for good; 2 is any
-    number.
+    `patterns` holds the constant entries of the arguments: 0, 1 or -1; 2 is any number.
     """
     described = lambda v: jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype)
     arguments = [described(v) for v in closed.jaxpr.invars]

@@ -1,49 +1,63 @@
-"""Scalar operations, each written down once: folded, shared, hoisted.
+"""Scalar operations in static single assignment form.
 
-A value is an integer, its place in `Graph.ops`. Operations on constants are carried
-out, multiplications by zero and one vanish, equal operations are one, and what does not
-depend on a loop stands outside of it.
+An SSA value is an integer, its place in `Graph.ops`. While the graph is built it is
+simplified: constant folding, algebraic identities (products with zero and one),
+common-subexpression elimination (equal operations are one value), and loop-invariant
+code motion (an operation stands in the outermost loop that it depends on).
 """
 
 import dataclasses
-import math
 import struct
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
+from .operations import (
+    BINARY,
+    COMMUTATIVE,
+    COMPARE,
+    INTEGER,
+    LOGIC,
+    UNARY,
+    Kind,
+    kind_of,
+)
 
-Kind = Literal["f", "i", "b"]
+
 Value = int
 
 
 @dataclasses.dataclass
 class Buffer:
-    """Numbers in memory: an argument, a result, a constant table or scratch."""
+    """An array in memory: an argument, a result, a constant table or scratch."""
 
     role: Literal["argument", "result", "table", "scratch"]
-    number: int  # of the argument or result
+    number: int  # position among the arguments or results
     size: int
     dtype: np.dtype
-    level: int = 0  # of the loop in which it is filled
+    level: int = 0  # depth of the loop in which it is filled
     values: np.ndarray | None = None
 
     @property
     def kind(self) -> Kind:
+        """The kind of values that its numbers become."""
         return kind_of(self.dtype)
 
 
 @dataclasses.dataclass
-class Block:
-    """Operations in order; a loop stands among them as one."""
+class Region:
+    """The operations of a loop's body, in order; an inner loop is one of them."""
 
     items: list[Value] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
 class Loop:
-    """Repeats `body`, `length` times or while `test` holds in any lane."""
+    """A loop: `body`, `length` times or while `test` holds in any lane.
+
+    `carries` are the values that change from iteration to iteration: they begin as
+    `starts`, become `nexts`, and end as `results`. `head` computes `test`.
+    """
 
     depth: int
     length: int | None
@@ -53,88 +67,12 @@ class Loop:
     nexts: list[Value] = dataclasses.field(default_factory=list)
     results: list[Value] = dataclasses.field(default_factory=list)
     test: Value | None = None
-    head: Block = dataclasses.field(default_factory=Block)
-    body: Block = dataclasses.field(default_factory=Block)
-
-
-class UnsupportedError(NotImplementedError):
-    """Something in a function that the kernels cannot express."""
-
-
-def kind_of(dtype: np.dtype) -> Kind:
-    if dtype.kind == "b":
-        return "b"
-    if dtype.kind in "iu" and dtype.itemsize < 4:  # they are expected to overflow
-        raise UnsupportedError(f"kernels do not know integers of type {dtype}")
-    return "i" if dtype.kind in "iu" else "f"
-
-
-UNARY: dict[str, Callable[[float], float]] = {
-    "sqrt": math.sqrt,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "exp": math.exp,
-    "exp2": math.exp2,
-    "expm1": math.expm1,
-    "log": math.log,
-    "log1p": math.log1p,
-    "tanh": math.tanh,
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "cbrt": math.cbrt,
-    "erf": math.erf,
-    "erfc": math.erfc,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,  # to even
-    "trunc": math.trunc,
-    "abs": abs,
-}
-BINARY: dict[str, Callable[[float, float], float]] = {
-    "atan2": math.atan2,
-    "pow": math.pow,
-    "rem": math.fmod,
-    "copysign": math.copysign,
-}
-COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-}
-
-
-def quotient(a: int, b: int) -> int:
-    """Towards zero, as machines divide."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-INTEGER: dict[str, Callable[[int, int], int]] = {
-    "iadd": lambda a, b: a + b,
-    "isub": lambda a, b: a - b,
-    "imul": lambda a, b: a * b,
-    "idiv": quotient,
-    "irem": lambda a, b: a - b * quotient(a, b),
-    "imin": min,
-    "imax": max,
-}
-LOGIC: dict[str, Callable[[bool, bool], bool]] = {
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "xor": lambda a, b: a != b,
-}
-COMMUTE = {"eq", "ne", "iadd", "imul", "imin", "imax", "and", "or", "xor"}
+    head: Region = dataclasses.field(default_factory=Region)
+    body: Region = dataclasses.field(default_factory=Region)
 
 
 class Graph:
-    """The operations of a program, built in order, with the loops still open."""
+    """The operations of a program, appended in order to the innermost open loop."""
 
     def __init__(self) -> None:
         self.ops: list[tuple] = []
@@ -142,15 +80,17 @@ class Graph:
         self.levels: list[int] = []
         self.constants: dict[Value, float | int | bool] = {}
         self.buffers: list[Buffer] = []
-        self.known: dict[int, list[int]] = {}  # entries of buffers; 2 is any number
+        self.known: dict[
+            int, list[int]
+        ] = {}  # constant entries of buffers; 2 is any number
         self.loops: list[Loop] = []
-        self.open: list[Block] = [Block()]
+        self.open: list[Region] = [Region()]
         self._shared: dict[tuple, Value] = {}
 
     # Bookkeeping ---------------------------------------------------------------------
 
     def append(self, op: tuple, kind: Kind, level: int) -> Value:
-        """A new operation in the open block of a level, whether or not it exists."""
+        """Append an operation to the open region of a level, even if it exists."""
         value = len(self.ops)
         self.ops.append(op)
         self.kinds.append(kind)
@@ -159,7 +99,7 @@ class Graph:
         return value
 
     def share(self, op: tuple, kind: Kind, *operands: Value) -> Value:
-        """The operation, where it was written before or as far out as it can stand."""
+        """Return an operation's value: an earlier equal one, or a new one, hoisted."""
         found = self._shared.get(op)
         if found is None:
             level = 0
@@ -170,6 +110,7 @@ class Graph:
         return found
 
     def constant(self, x: float | int | bool, kind: Kind = "f") -> Value:
+        """Return the value of a constant."""
         # The bits tell 0.0 from -0.0 and find NaN again.
         key = ("constant", kind, struct.pack("d", x) if kind == "f" else x)
         found = self._shared.get(key)
@@ -182,12 +123,14 @@ class Graph:
         return found
 
     def buffer(self, *described) -> int:
+        """Add a `Buffer` and return its number."""
         self.buffers.append(Buffer(*described))
         return len(self.buffers) - 1
 
     # Arithmetic ----------------------------------------------------------------------
 
     def neg(self, a: Value) -> Value:
+        """Return -a."""
         if a in self.constants:
             return self.constant(-self.constants[a])
         op = self.ops[a]
@@ -198,6 +141,7 @@ class Graph:
         return self.share(("neg", a), "f", a)
 
     def add(self, a: Value, b: Value) -> Value:
+        """Return a + b."""
         x, y = self.constants.get(a), self.constants.get(b)
         if x is not None and y is not None:
             return self.constant(x + y)
@@ -214,6 +158,7 @@ class Graph:
         return self.share(("add", a, b), "f", a, b)
 
     def sub(self, a: Value, b: Value) -> Value:
+        """Return a - b."""
         x, y = self.constants.get(a), self.constants.get(b)
         if x is not None and y is not None:
             return self.constant(x - y)
@@ -228,6 +173,7 @@ class Graph:
         return self.share(("sub", a, b), "f", a, b)
 
     def mul(self, a: Value, b: Value) -> Value:
+        """Return a b; zero times anything is zero."""
         x, y = self.constants.get(a), self.constants.get(b)
         if x is not None and y is not None:
             return self.constant(x * y)
@@ -249,6 +195,7 @@ class Graph:
         return self.share(("mul", a, b), "f", a, b)
 
     def div(self, a: Value, b: Value) -> Value:
+        """Return a / b."""
         x, y = self.constants.get(a), self.constants.get(b)
         if x is not None and y:
             return self.constant(x / y)
@@ -263,6 +210,7 @@ class Graph:
         return self.share(("div", a, b), "f", a, b)
 
     def unary(self, name: str, a: Value) -> Value:
+        """Return an elementary function of a real number."""
         if a in self.constants:
             try:
                 return self.constant(float(UNARY[name](self.constants[a])))
@@ -271,6 +219,7 @@ class Graph:
         return self.share((name, a), "f", a)
 
     def binary(self, name: str, a: Value, b: Value) -> Value:
+        """Return a function of two real numbers."""
         if a in self.constants and b in self.constants:
             try:
                 x, y = self.constants[a], self.constants[b]
@@ -282,26 +231,29 @@ class Graph:
     # Integers, comparisons, choices --------------------------------------------------
 
     def integer(self, name: str, a: Value, b: Value) -> Value:
+        """Return an operation on two integers."""
         x, y = self.constants.get(a), self.constants.get(b)
         if x is not None and y is not None:
             return self.constant(INTEGER[name](int(x), int(y)), "i")
         if name in ("iadd", "isub") and y == 0:
             return a
-        if name in COMMUTE and a > b:
+        if name in COMMUTATIVE and a > b:
             a, b = b, a
         return self.share((name, a, b), "i", a, b)
 
     def compare(self, name: str, a: Value, b: Value) -> Value:
+        """Return a comparison, a boolean."""
         if name in ("gt", "ge"):
             return self.compare({"gt": "lt", "ge": "le"}[name], b, a)
         if a in self.constants and b in self.constants:
             holds = COMPARE[name](self.constants[a], self.constants[b])
             return self.constant(bool(holds), "b")
-        if name in COMMUTE and a > b:
+        if name in COMMUTATIVE and a > b:
             a, b = b, a
         return self.share((name, a, b), "b", a, b)
 
     def logic(self, name: str, a: Value, b: Value) -> Value:
+        """Return an operation on two booleans."""
         if a in self.constants and b in self.constants:
             x, y = bool(self.constants[a]), bool(self.constants[b])
             return self.constant(LOGIC[name](x, y), "b")
@@ -318,6 +270,7 @@ class Graph:
         return self.share((name, a, b), "b", a, b)
 
     def logical_not(self, a: Value) -> Value:
+        """Return the negation of a boolean."""
         if a in self.constants:
             return self.constant(not self.constants[a], "b")
         if self.ops[a][0] == "not":
@@ -325,6 +278,7 @@ class Graph:
         return self.share(("not", a), "b", a)
 
     def select(self, which: Value, yes: Value, no: Value) -> Value:
+        """Return `yes` where `which` holds, else `no`."""
         if which in self.constants:
             return yes if self.constants[which] else no
         if yes == no:
@@ -334,6 +288,7 @@ class Graph:
         return self.share(("select", which, yes, no), self.kinds[yes], which, yes, no)
 
     def convert(self, a: Value, kind: Kind) -> Value:
+        """Return a value converted to another kind."""
         was = self.kinds[a]
         if was == kind:
             return a
@@ -350,7 +305,7 @@ class Graph:
     def load(
         self, buffer: int, at: int, loop: int | None = None, stride: int = 0
     ) -> Value:
-        """A number from memory; in a loop, `stride` further at each turn."""
+        """Return a number from memory; in a loop, `stride` further each iteration."""
         if loop is None and buffer in self.known and self.known[buffer][at] != 2:
             return self.constant(float(self.known[buffer][at]))
         level = self.buffers[buffer].level if loop is None else self.loops[loop].depth
@@ -358,7 +313,7 @@ class Graph:
         return self._read(op, buffer, level)
 
     def lookup(self, buffer: int, at: int, index: Value, stride: int) -> Value:
-        """The number at `at + stride * index`, an index of each lane's own."""
+        """Return the number at `at + stride * index`, an index of each lane's own."""
         level = max(self.buffers[buffer].level, self.levels[index])
         return self._read(("lookup", buffer, at, index, stride), buffer, level)
 
@@ -377,12 +332,13 @@ class Graph:
         loop: int | None = None,
         stride: int = 0,
     ) -> None:
+        """Append a store of a number; in a loop, `stride` further each iteration."""
         op = ("store", buffer, at, loop, stride, x)
         self.append(op, self.kinds[x], len(self.open) - 1)
 
 
 def operands(graph: Graph, value: Value) -> tuple[Value, ...]:
-    """The values that an operation reads."""
+    """Return the values that an operation reads."""
     op = graph.ops[value]
     match op[0]:
         case "constant" | "load" | "carry" | "result" | "loop":

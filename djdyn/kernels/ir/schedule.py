@@ -1,23 +1,27 @@
-"""From a graph to chunks of straight-line code around a frame of slots in memory.
+"""From a graph to basic blocks around a frame of slots in memory.
 
 Compilers take longer than linear time over long straight-line code, so it is cut into
-chunks; what one chunk leaves to another goes through a slot of the frame. A loop's
-carries have slots of their own.
+basic blocks of limited length; a value that another block reads goes through a slot of
+the frame. A loop's carries have slots of their own.
 """
 
 import dataclasses
 from collections.abc import Iterator, Sequence
 
 from .graph import Graph, Loop, Value, operands
-from .slots import assign, lifetimes
+from .slots import assign, live_ranges
 
 
-CHUNK = 120  # operations; measured, see docs/speed.md
+MAX_BLOCK_OPERATIONS = 120  # measured, see docs/speed.md
 
 
 @dataclasses.dataclass
-class Chunk:
-    """Straight-line code: `items` in order, then `exports` into slots."""
+class BasicBlock:
+    """Straight-line code: `imports` from slots, `items` in order, `exports` to slots.
+
+    An export is a pair: the value, and the value in whose slot it is stored. `at` is
+    the block's position in the schedule.
+    """
 
     items: list[Value] = dataclasses.field(default_factory=list)
     exports: list[tuple[Value, Value]] = dataclasses.field(default_factory=list)
@@ -27,7 +31,10 @@ class Chunk:
 
 @dataclasses.dataclass
 class LoopRegion:
-    """A loop around chunks; `head` works out whether to take another turn."""
+    """A loop around basic blocks; `head` computes whether to iterate again.
+
+    `first` and `last` are its positions in the schedule.
+    """
 
     number: int
     loop: Loop
@@ -37,28 +44,28 @@ class LoopRegion:
     last: int = 0
 
 
-Step = Chunk | LoopRegion
+Step = BasicBlock | LoopRegion
 
 
 @dataclasses.dataclass
 class Schedule:
-    """What to do in order, and where values live in between."""
+    """Basic blocks and loops in order, and the slots of values between them."""
 
     steps: list[Step]
-    slots: dict[Value, int]  # of lanes; of single numbers for uniform values
+    slots: dict[Value, int]  # of vectors; of single numbers for uniform values
     slot_count: int
     single_count: int
-    scratch: dict[int, int]  # buffer: its first slot
+    scratch: dict[int, int]  # first slots of scratch buffers
     uniform: set[Value]
     operations: int
 
     def frame(self, lanes: int) -> int:
-        """Numbers in a frame: slots of lanes, then those of single numbers, aligned."""
+        """Return the numbers in a frame: slots of vectors, then of single numbers."""
         return self.slot_count * lanes + -(-self.single_count // 16) * 16
 
 
-def live(graph: Graph) -> set[Value]:
-    """Operations that a result depends on."""
+def live_operations(graph: Graph) -> set[Value]:
+    """Return the operations that a result depends on; the others are dead code."""
     stores: dict[int, list[Value]] = {}
     inside: dict[Value, int] = {}
     at: dict[int, Value] = {}
@@ -101,31 +108,34 @@ def live(graph: Graph) -> set[Value]:
 
 
 def schedule(
-    graph: Graph, batched: Sequence[bool] = (), chunk: int = CHUNK
+    graph: Graph, batched: Sequence[bool] = (), block_size: int = MAX_BLOCK_OPERATIONS
 ) -> Schedule:
-    """Chunks, loops and slots of a finished graph.
+    """Return the basic blocks, loops and slots of a finished graph.
 
-    What depends on no argument that is batched is uniform: one number for all lanes.
+    A value that depends on no batched argument is uniform: one number for all lanes.
     """
-    alive = live(graph)
+    alive = live_operations(graph)
     uniform = _uniform(graph, batched) if any(batched) else set()
-    steps = _steps(graph, graph.open[0].items, alive, chunk)
+    steps = _steps(graph, graph.open[0].items, alive, block_size)
     _number(steps, 0)
-    lives = lifetimes(graph, steps)
-    slots, count, singles = assign(lives, uniform)
-    for step in chunks(steps):
+    ranges = live_ranges(graph, steps)
+    slots, count, singles = assign(ranges, uniform)
+    for step in basic_blocks(steps):
         step.exports += [(x, x) for x in step.items if x in slots]
     scratch = {}
     for number, buffer in enumerate(graph.buffers):
         if buffer.role == "scratch":
             scratch[number], count = count, count + buffer.size
-    total = sum(len(c.items) for c in chunks(steps))
+    total = sum(len(c.items) for c in basic_blocks(steps))
     return Schedule(steps, slots, count, singles, scratch, uniform, total)
 
 
 def _uniform(graph: Graph, batched: Sequence[bool]) -> set[Value]:
-    """Values that are the same in all lanes; carries until something says otherwise."""
-    varying: set[tuple[int, int]] = set()  # carries: loop and place
+    """Return the values that are equal in all lanes, as a greatest fixed point.
+
+    Carries count as uniform until an iteration shows that they are not.
+    """
+    varying: set[tuple[int, int]] = set()  # carries: loop and position
     while True:
         found: set[Value] = set()
         for value, op in enumerate(graph.ops):
@@ -152,29 +162,31 @@ def _uniform(graph: Graph, batched: Sequence[bool]) -> set[Value]:
         varying |= new
 
 
-def chunks(steps: list[Step]) -> Iterator[Chunk]:
+def basic_blocks(steps: list[Step]) -> Iterator[BasicBlock]:
+    """Yield all basic blocks in order, those inside of loops too."""
     for step in steps:
-        if isinstance(step, Chunk):
+        if isinstance(step, BasicBlock):
             yield step
         else:
-            yield from chunks(step.head)
-            yield from chunks(step.body)
+            yield from basic_blocks(step.head)
+            yield from basic_blocks(step.body)
 
 
 def _steps(
     graph: Graph, items: list[Value], alive: set[Value], size: int
 ) -> list[Step]:
+    """Return the basic blocks and loops of a region, without dead code."""
     out: list[Step] = []
     items = [i for i in items if i in alive]
     skip = ("carry", "result")
     straight: list[Value] = []
 
     def close() -> None:
-        straight[:] = _by_demand(graph, straight)
+        straight[:] = _depth_first(graph, straight)
         parts = max(1, -(-len(straight) // size))
         length = -(-len(straight) // parts) or 1
         for first in range(0, len(straight), length):
-            out.append(Chunk(straight[first : first + length]))
+            out.append(BasicBlock(straight[first : first + length]))
         straight.clear()
 
     for item in items:
@@ -186,8 +198,11 @@ def _steps(
             body = _steps(graph, loop.body.items, alive, size)
             moved = [j for j, c in enumerate(loop.carries) if c in alive]
             if moved:
-                _last(out).exports += [(loop.starts[j], loop.carries[j]) for j in moved]
-                _last(body).exports += [(loop.nexts[j], loop.carries[j]) for j in moved]
+                pairs = lambda values, loop=loop, moved=moved: [
+                    (values[j], loop.carries[j]) for j in moved
+                ]
+                _last_block(out).exports += pairs(loop.starts)
+                _last_block(body).exports += pairs(loop.nexts)
             out.append(LoopRegion(number, loop, head, body))
         elif op[0] not in skip:
             straight.append(item)
@@ -195,9 +210,10 @@ def _steps(
     return out
 
 
-def _by_demand(graph: Graph, items: list[Value]) -> list[Value]:
-    """The same operations, each just before it is first wanted: short lives of values
-    keep them in registers.
+def _depth_first(graph: Graph, items: list[Value]) -> list[Value]:
+    """Return the operations in depth-first order, each just before its first use.
+
+    Short live ranges lower the register pressure.
     """
     here = set(items)
     used = {x for item in items for x in operands(graph, item)}
@@ -221,16 +237,17 @@ def _by_demand(graph: Graph, items: list[Value]) -> list[Value]:
     return out
 
 
-def _last(steps: list[Step]) -> Chunk:
-    if not steps or not isinstance(steps[-1], Chunk):
-        steps.append(Chunk())
+def _last_block(steps: list[Step]) -> BasicBlock:
+    if not steps or not isinstance(steps[-1], BasicBlock):
+        steps.append(BasicBlock())
     return steps[-1]  # pyright: ignore
 
 
 def _number(steps: list[Step], position: int) -> int:
+    """Number all steps in order and return the last position."""
     for step in steps:
         position += 1
-        if isinstance(step, Chunk):
+        if isinstance(step, BasicBlock):
             step.at = position
         else:
             step.first = position

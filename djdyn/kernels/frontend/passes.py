@@ -1,4 +1,8 @@
-"""Jaxprs cut in two, and values in them found and replaced by name."""
+"""Passes on jaxprs, before they are traced into scalar operations.
+
+Dead-code elimination, lifting of constants to arguments, loop-invariant code motion,
+and access to the values that `jax.ad_checkpoint.checkpoint_name` has named.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,11 +10,12 @@ from typing import Any
 
 import jax
 from jax import lax
+from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters.partial_eval import dce_jaxpr
 
 
-CALLS = {  # primitives that are no more than the jaxpr in one of their parameters
+CALLS = {  # primitives that only call the jaxpr in one of their parameters
     "jit": "jaxpr",
     "pjit": "jaxpr",
     "closed_call": "call_jaxpr",
@@ -20,55 +25,76 @@ CALLS = {  # primitives that are no more than the jaxpr in one of their paramete
 
 
 def eliminate_dead_code(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """Without what the results do not depend on.
+    """Return the jaxpr without what its results do not depend on.
 
-    A compiler would drop it as well, but only after all passes here had seen it.
+    A compiler would remove it as well, but only after all passes here had seen it.
     """
     used = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, used, instantiate=True)
     return ClosedJaxpr(jaxpr, closed.consts)
 
 
-CONSTANT, STILL, MOVING = range(3)
-INLINE = ("jit", "pjit", "closed_call")
+def lift_constants(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """Return the jaxpr with its traced constants as first arguments, and these."""
+    free = [c for c in closed.consts if isinstance(c, Tracer)]
+    if not free:
+        return closed, []
+    shapes = [jax.ShapeDtypeStruct(c.shape, c.dtype) for c in free]
+    args = [
+        jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars
+    ]
+    traced = [isinstance(c, Tracer) for c in closed.consts]
+
+    def fn(*inputs: Any) -> list[Any]:
+        given, rest = iter(inputs[: len(free)]), inputs[len(free) :]
+        pairs = zip(closed.consts, traced, strict=True)
+        consts = [next(given) if is_traced else c for c, is_traced in pairs]
+        return eval_jaxpr(closed.jaxpr, consts, *rest)
+
+    return jax.make_jaxpr(fn)(*shapes, *args), free
+
+
+CONSTANT, INVARIANT, VARYING = range(3)  # what a value depends on
+INLINED_CALLS = ("jit", "pjit", "closed_call")
 
 
 def hoist_invariants(
     closed: ClosedJaxpr, moving: Sequence[bool]
 ) -> tuple[Callable, Callable]:
-    """What depends only on arguments that do not move, and the rest.
+    """Split a loop's body by loop-invariant code motion: before the loop, and in it.
 
-    `before(*still)` gives arrays; `after(arrays, *moving)`, once it has, the results.
-    Loops are cut too: what stands still in all of their turns is done before.
+    `moving` says which arguments change from iteration to iteration. `before(*still)`
+    computes the invariant arrays; `after(arrays, *moved)`, called later, the results.
+    Inner loops are split too.
     """
-    kinds = [MOVING if m else STILL for m in moving]
+    kinds = [VARYING if m else INVARIANT for m in moving]
 
-    places: list[tuple] = []  # known once `before` has been traced
+    keys: list[tuple] = []  # known once `before` has been traced
 
     def before(*still: Any) -> list[Any]:
         given = iter(still)
-        args = [(k, None if k == MOVING else next(given)) for k in kinds]
+        args = [(k, None if k == VARYING else next(given)) for k in kinds]
         table: dict[tuple, Any] = {}
-        _cut(closed.jaxpr, closed.consts, args, (), table, True)
-        places[:] = table
+        _split(closed.jaxpr, closed.consts, args, (), table, True)
+        keys[:] = table
         return list(table.values())
 
     def after(arrays: Sequence[Any], *moved: Any) -> list[Any]:
         given = iter(moved)
-        args = [(k, next(given) if k == MOVING else None) for k in kinds]
-        table = dict(zip(places, arrays, strict=True))
-        return _cut(closed.jaxpr, closed.consts, args, (), table, False)
+        args = [(k, next(given) if k == VARYING else None) for k in kinds]
+        table = dict(zip(keys, arrays, strict=True))
+        return _split(closed.jaxpr, closed.consts, args, (), table, False)
 
     return before, after
 
 
-def _cut(
+def _split(
     jaxpr: Any, consts: Any, args: Any, path: tuple, table: dict, first: bool
 ) -> list[Any]:
-    """Evaluates the half that stands still, or the one that moves.
+    """Evaluate the invariant half of a jaxpr (`first`), or the varying half.
 
-    Values are pairs of a kind and a value. The first half writes down in `table` what
-    the second wants of it; constants are worked out in both.
+    Values are pairs of a kind and a value. The first half stores in `table` what the
+    second reads from it; constants are evaluated in both.
     """
     env: dict[Any, tuple[int, Any]] = {}
     read = lambda v: (CONSTANT, v.val) if isinstance(v, Literal) else env[v]
@@ -76,9 +102,9 @@ def _cut(
     env.update(zip(jaxpr.invars, args, strict=True))
 
     def want(v: Any) -> Any:
-        """A value for the half that moves."""
+        """Return a value for the varying half."""
         kind, x = read(v)
-        if kind != STILL:
+        if kind != INVARIANT:
             return x
         key = (path, v)
         if first:
@@ -89,20 +115,20 @@ def _cut(
         inputs, name = [read(v) for v in eqn.invars], eqn.primitive.name
         kind = max((k for k, _ in inputs), default=CONSTANT)
         inner = (*path, number)
-        if kind == MOVING and name in INLINE:
+        if kind == VARYING and name in INLINED_CALLS:
             body = eqn.params[CALLS[name]]
-            outs = _cut(body.jaxpr, body.consts, inputs, inner, table, first)
-        elif kind == MOVING and name == "scan":
-            found = _cut_scan(eqn, inputs, want, inner, table, first)
-            outs = [(MOVING, x) for x in found]
-        elif kind == MOVING:
+            outs = _split(body.jaxpr, body.consts, inputs, inner, table, first)
+        elif kind == VARYING and name == "scan":
+            found = _split_scan(eqn, inputs, want, inner, table, first)
+            outs = [(VARYING, x) for x in found]
+        elif kind == VARYING:
             found = [want(v) for v in eqn.invars]
             outs = [
-                (MOVING, x)
+                (VARYING, x)
                 for x in ([None] * len(eqn.outvars) if first else _bind(eqn, found))
             ]
-        elif kind == STILL and not first:
-            outs = [(STILL, None)] * len(eqn.outvars)
+        elif kind == INVARIANT and not first:
+            outs = [(INVARIANT, None)] * len(eqn.outvars)
         else:
             outs = [(kind, x) for x in _bind(eqn, [x for _, x in inputs])]
         env.update(zip(eqn.outvars, outs, strict=True))
@@ -111,30 +137,32 @@ def _cut(
     return [want(v) for v in jaxpr.outvars]
 
 
-def _cut_scan(eqn: Any, inputs: Any, want: Any, path: tuple, table: dict, first: bool):
-    """A loop of which the body is cut as well."""
+def _split_scan(
+    eqn: Any, inputs: Any, want: Any, path: tuple, table: dict, first: bool
+):
+    """Evaluate one half of a loop, whose body is split as well."""
     params, body = eqn.params, eqn.params["jaxpr"]
     n, m = params["num_consts"], params["num_consts"] + params["num_carry"]
     moved = [want(v) for v in eqn.invars[n:]]
     if first:
-        args = [*inputs[:n], *((MOVING, None) for _ in eqn.invars[n:])]
-        ends = _cut(body.jaxpr, body.consts, args, path, table, True)
+        args = [*inputs[:n], *((VARYING, None) for _ in eqn.invars[n:])]
+        ends = _split(body.jaxpr, body.consts, args, path, table, True)
         for v, (kind, x) in zip(body.jaxpr.outvars, ends, strict=True):
-            if kind == STILL:
+            if kind == INVARIANT:
                 table.setdefault((path, v), x)
         return [None] * len(eqn.outvars)
 
-    def turn(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
-        args = [*inputs[:n], *((MOVING, value) for value in (*carry, *x))]
-        ends = _cut(body.jaxpr, body.consts, args, path, table, False)
+    def iterate(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
+        args = [*inputs[:n], *((VARYING, value) for value in (*carry, *x))]
+        ends = _split(body.jaxpr, body.consts, args, path, table, False)
         outs = [
-            table[path, v] if kind == STILL else x
+            table[path, v] if kind == INVARIANT else x
             for v, (kind, x) in zip(body.jaxpr.outvars, ends, strict=True)
         ]
         return outs[: m - n], outs[m - n :]
 
     carry, ys = lax.scan(
-        turn,
+        iterate,
         moved[: m - n],
         moved[m - n :],
         length=params["length"],
@@ -144,17 +172,18 @@ def _cut_scan(eqn: Any, inputs: Any, want: Any, path: tuple, table: dict, first:
 
 
 def _bind(eqn: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Evaluate one equation."""
     bound = eqn.primitive.get_bind_params(eqn.params)  # a pair up to JAX 0.9
     subfuns, params = bound if isinstance(bound, tuple) else ((), bound)
     outs = eqn.primitive.bind(*subfuns, *inputs, **params)
     return outs if eqn.primitive.multiple_results else [outs]
 
 
-Visit = Callable[[str, Any], Any]  # of a named value; gives what stands for it
+Visit = Callable[[str, Any], Any]  # (name, value) -> replacement of the value
 
 
 def evaluate(closed: ClosedJaxpr, visit: Visit, *args: Any) -> list[Any]:
-    """Evaluates a jaxpr; `visit` sees the values that `checkpoint_name` has named."""
+    """Evaluate a jaxpr; `visit` may replace values that `checkpoint_name` has named."""
     return _evaluate(closed.jaxpr, closed.consts, visit, args)
 
 
@@ -176,8 +205,8 @@ def _evaluate(jaxpr: Any, consts: Any, visit: Visit, args: Sequence[Any]) -> lis
     return list(map(read, jaxpr.outvars))
 
 
-def names(closed: ClosedJaxpr) -> list[str]:
-    """Names that stand for one value; not those inside of loops and branches."""
+def checkpoint_names(closed: ClosedJaxpr) -> list[str]:
+    """Return the names of single values; not those inside of loops and branches."""
     found: Counter[str] = Counter()
 
     def visit(name: str, x: Any) -> Any:
