@@ -1,4 +1,8 @@
-"""Studies: each runs from the command line and writes a report. Double precision."""
+"""Studies and benchmarks, in double precision; `__main__` is the `djdyn` command.
+
+Read `harness.study` (what a run records), then a study such as `studies.crane`;
+`benchmarks` measure speed.
+"""
 
 import os
 

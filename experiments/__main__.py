@@ -56,17 +56,19 @@ BENCHMARKS = {
 
 
 def _title(module: str) -> str:
+    """Return the first line of a module's docstring."""
     return (importlib.import_module(module).__doc__ or "").splitlines()[0].rstrip(".")
 
 
 def _pick(kind: str, name: str, table: dict[str, str]) -> Any:
+    """Import the module of a study or benchmark."""
     if name not in table:
         raise ValueError(f"unknown {kind} {name!r}; there are {', '.join(table)}")
     return importlib.import_module(table[name])
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """`path=value`; a value that is not a number or list of numbers is a string."""
+    """Parse `path=value`; a value that is not a Python literal is a string."""
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise ValueError(f"--set takes path=value, got {text!r}")
@@ -77,6 +79,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
+    """Run a study or benchmark; return the exit status."""
     module = _pick(kind, args.name, table)
     options, sets = dict(getattr(module, "OPTIONS", {})), {}
     for path, value in map(_setting, args.set):
@@ -88,9 +91,7 @@ def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
         if not hasattr(module, "build"):
             known = f"; it has {', '.join(options)}" if options else ""
             raise ValueError(f"{args.name} has no setting {next(iter(sets))!r}{known}")
-        djdyn.with_parameters(
-            module.build(), sets
-        )  # an unknown path is said before anything runs
+        djdyn.with_parameters(module.build(), sets)  # reports unknown paths early
     study = Study(
         module.TITLE,
         _title(table[args.name]),
@@ -109,6 +110,7 @@ def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
+    """Write the system of a scenario as C."""
     found = read_scenario(args.scenario, scenario.KINDS)
     how = found.simulation
     dt = how.get("dt") if args.dt is None else args.dt
@@ -116,8 +118,8 @@ def _export(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.scenario.name} has no fixed steps: give --dt, in s")
     if how.get("control_delay"):
         raise ValueError(
-            f"{args.scenario.name} has a control_delay, which in C is the caller's: "
-            "leave it out"
+            f"{args.scenario.name} has a control_delay, which the caller of the C code "
+            "must provide: leave it out"
         )
     solver = how.get("solver", "tsit5") if "dt" in how else "semi_implicit"
     export_c(
@@ -135,6 +137,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _list() -> int:
+    """Print all studies and benchmarks."""
     for kind, table in (("studies", STUDIES), ("benchmarks", BENCHMARKS)):
         print(f"{kind}:")
         for name, module in table.items():
@@ -143,7 +146,7 @@ def _list() -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Parses and obeys; 0 all well, 1 a number outside its tolerance, 2 bad input."""
+    """Run the command; return 0, 1 if a metric fails its check, or 2 on bad input."""
     parser = argparse.ArgumentParser(
         prog="djdyn", description="Differentiable dynamics for control and estimation."
     )
@@ -166,7 +169,7 @@ def main(argv: list[str] | None = None) -> int:
     sub = commands.add_parser("simulate", help="simulate a scenario file")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--out", type=Path, help="folder for the results")
-    sub = commands.add_parser("export", help="write a scenario's machine as C")
+    sub = commands.add_parser("export", help="write the system of a scenario as C")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--c", type=Path, required=True, help="the C file to write")
     sub.add_argument("--solver", help="semi_implicit, rk4 or tsit5")

@@ -1,6 +1,7 @@
-"""A mechanism of hinges as URDF or SDF text, for engines that read nothing else.
+"""Export of a mechanism of revolute joints as URDF or SDF.
 
-The machine stands on a link `base`, whose inertia nobody feels but some ask for.
+The mechanism stands on a fixed link `base`, whose inertia has no effect but is required
+by some engines.
 """
 
 import numpy as np
@@ -13,7 +14,7 @@ ENTRIES = ("xx", "xy", "xz", "yy", "yz", "zz")
 
 
 def urdf(mechanism: djdyn.Mechanism) -> str:
-    """Links and joints in the order of the bodies, all digits kept."""
+    """Return the URDF, with links and joints in the order of the bodies."""
     text = ['<robot name="machine">', _urdf_link("base", 1.0, np.zeros(3), np.eye(3))]
     for body, name, axis in _hinges(mechanism):
         text.append(_urdf_link(body.name, body.mass, body.p_BC, body.I_BC))
@@ -27,7 +28,7 @@ def urdf(mechanism: djdyn.Mechanism) -> str:
 
 
 def sdf(mechanism: djdyn.Mechanism) -> str:
-    """The same as SDF, which needs no Gazebo to be read."""
+    """Return the SDF."""
     text = [
         '<sdf version="1.10"><model name="machine"><joint name="root" type="fixed">'
         "<parent>world</parent><child>base</child></joint>",

@@ -1,7 +1,7 @@
-"""Machines to race with: the model, where it starts, and what pushes it.
+"""Benchmark problems: model, initial state and torques.
 
-A machine of hinges alone is MJCF text that every engine reads; the crane has springs
-and a controller, and is djdyn's own. Every engine steps by semi-implicit Euler.
+A mechanism of revolute joints is MJCF text that all engines read; the crane has springs
+and a controller and runs in djdyn only. All engines use semi-implicit Euler steps.
 """
 
 import dataclasses
@@ -28,7 +28,10 @@ MODEL = """<mujoco model="{name}">
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """`text` is None where the machine is no tree of hinges under constant torques."""
+    """A benchmark problem.
+
+    `text` is None if it is not a tree of revolute joints under constant torques.
+    """
 
     name: str
     title: str
@@ -39,7 +42,7 @@ class Problem:
     builder: Callable[[], djdyn.System] | None = None
 
     def build(self) -> djdyn.System:
-        """The machine as djdyn's system, torques as an input."""
+        """Return djdyn's system, with torques as an input."""
         if self.builder:
             return self.builder()
         assert self.text is not None
@@ -49,7 +52,7 @@ class Problem:
         return djdyn.System(mechanism, {"motors": motors}, inputs)
 
     def starts(self, batch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates and speeds of a batch; the first lane is the nominal start."""
+        """Return coordinates and speeds of a batch; the first lane is nominal."""
         rng = np.random.default_rng(batch)
         q = self.q0 + 0.1 * rng.uniform(-1, 1, (batch, len(self.q0)))
         v = self.v0 + 0.1 * rng.uniform(-1, 1, (batch, len(self.v0)))
@@ -58,6 +61,7 @@ class Problem:
 
 
 def arm7() -> Problem:
+    """Return an arm of seven joints."""
     return Problem(
         "arm7",
         "seven-joint arm",
@@ -69,19 +73,20 @@ def arm7() -> Problem:
 
 
 def dpend() -> Problem:
+    """Return a double pendulum."""
     start, still = np.array((2.0, 0.5)), np.zeros(2)
     return Problem("dpend", "double pendulum", start, still, still, _file("dpend.xml"))
 
 
 def tree20() -> Problem:
-    """Twenty bodies, each hung by a skew hinge on one of the four before it."""
+    """Return a tree of twenty bodies, each joined to one of the four before it."""
     rng = np.random.default_rng(20)
     parents = [int(rng.integers(max(0, i - 3), i + 1)) for i in range(20)]
     return _random("tree20", "tree of twenty bodies", parents, rng)
 
 
 def chain(bodies: int) -> Problem:
-    """Bodies in a row, by skew hinges."""
+    """Return a chain of bodies with skew revolute joints."""
     rng = np.random.default_rng(bodies)
     return _random(
         f"chain{bodies}", f"chain of {bodies} bodies", list(range(bodies)), rng
@@ -89,7 +94,7 @@ def chain(bodies: int) -> Problem:
 
 
 def offshore_crane() -> Problem:
-    """The crane on its vessel, under control along its motion sequence."""
+    """Return the offshore crane under control along its motion sequence."""
     start = crane.start(crane.build())
     q, v = np.asarray(start.q), np.asarray(start.v)
     return Problem("crane", "offshore crane", q, v, np.zeros(0), builder=crane.build)
@@ -104,7 +109,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 
 def problem(name: str) -> Problem:
-    """By name; `chain12` is a chain of twelve bodies."""
+    """Return a problem by name; `chain12` is a chain of twelve bodies."""
     if name.startswith("chain"):
         return chain(int(name.removeprefix("chain")))
     return PROBLEMS[name]()
@@ -119,7 +124,10 @@ def _file(name: str) -> str:
 def _random(
     name: str, title: str, parents: list[int], rng: np.random.Generator
 ) -> Problem:
-    """Slender bodies of 0.2 m; `parents` counts from one, the world is 0."""
+    """Return a random problem of slender bodies of 0.2 m.
+
+    `parents` are numbers of bodies from one on; the world is 0.
+    """
     n = len(parents)
     axes = rng.normal(size=(n, 3))
     bodies = [_body(i + 1, parents[i], axes[i], rng) for i in range(n)]
@@ -142,7 +150,7 @@ def _random(
 
 
 def _body(i: int, parent: int, axis: np.ndarray, rng: np.random.Generator) -> str:
-    """An open tag. A rod's moments, with some thickness: a body has them."""
+    """Return the opening tag of a rod with some thickness."""
     mass = rng.uniform(0.5, 1.5)
     moments = mass * 0.2**2 / 12 * np.array((1.1, 1.0, 0.2))
     centre = np.array((0.0, 0.0, -0.1)) + rng.uniform(-0.01, 0.01, 3)

@@ -1,4 +1,4 @@
-"""What the machine could do at most, and what the rollouts do of it."""
+"""Roofline: peak arithmetic and bandwidth of the computer, and rollouts below it."""
 
 import time
 
@@ -10,14 +10,14 @@ from djdyn.kernels import trace
 
 from ..harness.study import Study
 from .problems import Problem
-from .race import Field, curves
+from .timing import Engines, curves
 
 
-FREE = ("constant", "load", "store", "neg")  # a sign goes into the sum it enters
+NOT_COUNTED = ("constant", "load", "store", "neg")  # a sign merges with its sum
 
 
 def peak_operations(size: int = 1500, repeats: int = 20) -> float:
-    """Multiplications and additions a second of NumPy's product, on all cores."""
+    """Return operations per second of NumPy's matrix product on all cores."""
     a, b = np.random.default_rng(0).normal(size=(2, size, size))
     out, best = np.empty_like(a), np.inf
     for _ in range(repeats):
@@ -28,7 +28,7 @@ def peak_operations(size: int = 1500, repeats: int = 20) -> float:
 
 
 def bandwidth(size: int = 200_000_000, repeats: int = 6) -> float:
-    """Bytes a second, read and written, of a copy beyond the caches."""
+    """Return bytes per second, read and written, of a copy larger than the caches."""
     a, b, best = np.zeros(size // 8), np.ones(size // 8), np.inf
     for _ in range(repeats):
         start = time.perf_counter()
@@ -38,26 +38,30 @@ def bandwidth(size: int = 200_000_000, repeats: int = 6) -> float:
 
 
 def operations(machine: Problem) -> float:
-    """Arithmetic of one evaluation of the equations of motion, nothing done twice.
+    """Return the arithmetic operations of one evaluation of the equations of motion.
 
-    As many for every engine, so that shares of the peak compare.
+    The same number is used for all engines, so that shares of the peak are comparable.
     """
     system = machine.build()
     y = system.initial_state()
     rate = lambda q, v: system.derivative(0.0, djdyn.State(q, v, y.parts)).v
     graph = trace(jax.make_jaxpr(rate)(y.q, y.v)).graph
-    return float(sum(op[0] not in FREE for op in graph.ops))
+    return float(sum(op[0] not in NOT_COUNTED for op in graph.ops))
 
 
-def draw(study: Study, machine: Problem, field: Field, rates: dict[str, float]) -> None:
-    """The roof, and the rollouts at the traffic they cannot avoid: states in and out.
+def draw(
+    study: Study, machine: Problem, engines: Engines, rates: dict[str, float]
+) -> None:
+    """Plot the roofline, and rollouts at the traffic of initial and final states.
 
-    A call of one step moves as much as a call of many, so its intensity is the least.
+    A call of one step moves as much data as a call of many, so its intensity is lowest.
     """
     peak, copy = peak_operations(), bandwidth()
     count, traffic = operations(machine), 2 * 8 * (len(machine.q0) + len(machine.v0))
-    least, most = count / traffic, count * field.steps / traffic
-    study.metric("scaling.machine.operations", peak, unit="1/s", note="all cores")
+    least, most = count / traffic, count * engines.steps / traffic
+    study.metric(
+        "scaling.machine.operations", peak, unit="1/s", note="peak of all cores"
+    )
     study.metric("scaling.machine.bandwidth", copy, unit="B/s")
     study.metric(f"scaling.{machine.name}.operations_a_step", count)
     marks = {}
@@ -65,10 +69,10 @@ def draw(study: Study, machine: Problem, field: Field, rates: dict[str, float]) 
         tail = "" if key == "djdyn" else f".{key}"
         share = f"scaling.{machine.name}{tail}.share_of_peak"
         study.metric(share, rate * count / peak)
-        marks[f"{field.names[key]}, {machine.name}"] = ([most], [rate * count])
+        marks[f"{engines.names[key]}, {machine.name}"] = ([most], [rate * count])
     intensity = np.geomspace(min(0.1, least / 10), most * 10, 60)
     roof = np.minimum(peak, copy * intensity)
     lines = {"roof": (list(intensity), list(roof))}
-    lines["one step a call"] = ([least, least], [roof.min(), peak])
+    lines["one step per call"] = ([least, least], [roof.min(), peak])
     axes = (("operations a byte", "1/B"), ("operations", "1/s"))
     curves(study, "Roofline of this machine", *axes, lines, marks=marks)

@@ -1,7 +1,7 @@
-"""How cost grows: with bodies, steps, batch and cores; and where the roof is.
+"""Scaling of the cost with bodies, steps, batch and cores, and a roofline.
 
-Cost is that of the forward rollout by semi-implicit Euler in double precision. The roof
-is what this machine does in NumPy's matrix product and in copying memory.
+The cost is that of the forward rollout by semi-implicit Euler in double precision. The
+roofline is that of NumPy's matrix product and of copying memory on this computer.
 """
 
 import os
@@ -13,7 +13,7 @@ from ..harness.study import Study
 from . import roofline
 from .engines import own
 from .problems import problem
-from .race import OPTIONS as COMMON, Field, curves, describe, race
+from .timing import OPTIONS as COMMON, Engines, curves, describe, time_calls
 from .worker import Job, start
 
 
@@ -24,46 +24,54 @@ OPTIONS = {**COMMON, "engines": "mujoco", "batch": 1024, "problem": "arm7"}
 BODIES = (5, 10, 20, 35, 50)
 LENGTHS = (50, 200, 1000, 5000)
 TOLERANCE = {"": 1e-9}
+SPREAD_AIM = 0.3  # largest over smallest cost of a body and step, less 1
 
 
 def run(study: Study) -> None:
-    field, batch = Field(study), int(study.options["batch"])
+    """Report scaling with bodies, steps and cores, and the roofline."""
+    engines, batch = Engines(study), int(study.options["batch"])
     batch = min(batch, 64) if study.quick else batch
     name = str(study.options["problem"])
     with study.stage("bodies"):
-        by_bodies(study, field, batch)
+        by_bodies(study, engines, batch)
     with study.stage("steps"):
-        rates = by_steps(study, field, name, min(batch, 64))
+        rates = by_steps(study, engines, name, min(batch, 64))
     with study.stage("cores"):
         by_cores(study, name)
     with study.stage("roofline"):
-        roofline.draw(study, problem(name), field, rates)
-    field.say(study)
+        roofline.draw(study, problem(name), engines, rates)
+    engines.report_notes(study)
 
 
-def by_bodies(study: Study, field: Field, batch: int) -> None:
+def by_bodies(study: Study, engines: Engines, batch: int) -> None:
+    """Report the cost of a step by the number of bodies."""
     costs: dict[str, dict[int, float]] = {}
-    who = [*field.ours[:1], *field.peers]
+    who = [*engines.ours[:1], *engines.peers]
     for bodies in BODIES[:3:2] if study.quick else BODIES:
         machine = problem(f"chain{bodies}")
         what = describe(machine, batch)
-        make = lambda e, machine=machine: e.ends(machine, batch, field.steps)
-        calls = field.prepare(make, who, what)
-        gaps = field.agreed({k: call() for k, call in calls.items()}, TOLERANCE, what)
-        timings = race({k: calls[k] for k in gaps}, field.rounds, field.budget)
+        make = lambda e, machine=machine: e.ends(machine, batch, engines.steps)
+        calls = engines.prepare(make, who, what)
+        gaps = engines.agreed({k: call() for k, call in calls.items()}, TOLERANCE, what)
+        timings = time_calls(
+            {k: calls[k] for k in gaps}, engines.rounds, engines.budget
+        )
         for key, timing in timings.items():
-            cost = timing.best / (batch * field.steps * bodies) * 1e9
+            cost = timing.best / (batch * engines.steps * bodies) * 1e9
             costs.setdefault(key, {})[bodies] = cost
             own_name = "" if key == "djdyn" else f"{key}."
             metric = f"scaling.chain{bodies}.{own_name}ns_a_body"
-            study.metric(metric, cost, unit="ns", note="a body and step")
+            study.metric(metric, cost, unit="ns", note="cost of a body and step")
     for key, by in costs.items():
         own_name = "" if key == "djdyn" else f"{key}."
         spread = max(by.values()) / min(by.values()) - 1
-        note = "wanted: under 0.3" if key == "djdyn" else ""
-        study.metric(f"scaling.chain.{own_name}spread", spread, note=note)
+        aim = SPREAD_AIM if key == "djdyn" else None
+        note = (
+            "" if aim is None else "aim: "
+        ) + "spread of the cost of a body and step"
+        study.metric(f"scaling.chain.{own_name}spread", spread, at_most=aim, note=note)
     lines = {
-        field.names[k]: (list(by), [n * cost for n, cost in by.items()])
+        engines.names[k]: (list(by), [n * cost for n, cost in by.items()])
         for k, by in costs.items()
     }
     curves(
@@ -72,19 +80,19 @@ def by_bodies(study: Study, field: Field, batch: int) -> None:
         ("bodies", "1"),
         ("cost of a step", "ns"),
         lines,
-        marks={"proportional": _line(*lines[field.names["djdyn"]])},
+        marks={"proportional": _line(*lines[engines.names["djdyn"]])},
     )
 
 
-def by_steps(study: Study, field: Field, name: str, batch: int) -> dict[str, float]:
-    """Cost against steps; returns the rates of the longest."""
+def by_steps(study: Study, engines: Engines, name: str, batch: int) -> dict[str, float]:
+    """Report the cost by steps; return the rates of the longest rollouts."""
     machine, lines, rates = problem(name), {}, {}
-    for engine in field.ours:
+    for engine in engines.ours:
         costs = []
         for steps in LENGTHS[:2] if study.quick else LENGTHS:
             call = engine.ends(machine, batch, steps)
             assert call is not None
-            timing = race({"": call}, field.rounds, field.budget)[""]
+            timing = time_calls({"": call}, engines.rounds, engines.budget)[""]
             rates[engine.key] = batch * steps / timing.best
             costs.append(timing.best / batch * 1e6)
             stem = f"scaling.{name}.steps{steps}"
@@ -97,18 +105,18 @@ def by_steps(study: Study, field: Field, name: str, batch: int) -> dict[str, flo
         ("steps", "1"),
         ("cost of a rollout", "µs"),
         lines,
-        marks={"proportional": _line(*lines[field.names["djdyn"]])},
+        marks={"proportional": _line(*lines[engines.names["djdyn"]])},
     )
     return rates
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Through the first point and the origin, on logarithmic axes."""
+    """Return the line through the first point and the origin."""
     return [x[0], x[-1]], [y[0], y[0] * x[-1] / x[0]]
 
 
 def by_cores(study: Study, name: str) -> None:
-    """Batches on one core and on more, each in a process that has no others."""
+    """Report the throughput by cores, each measured in a separate process."""
     machine, lines = problem(name), {}
     counts = [1, *(c for c in (2, 4, 8, 16, 32, 64) if c <= (os.cpu_count() or 1))]
     batches = (16, 64) if study.quick else (1, 16, 64, 256, 1024, 4096)

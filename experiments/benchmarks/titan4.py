@@ -1,15 +1,10 @@
-"""The Titan 4 in a batch of conditions: steps, and gradients to its gains.
+"""Speed of the Titan 4 in a batch of conditions, and of gradients by its gains.
 
-Loads, oils and frictions differ from lane to lane; the gradient is that of the cost of
-its tuning, to thirty gains, in a continuous loop.
+Loads, oils and frictions differ between lanes; the gradient is that of the cost of its
+tuning by thirty gains, in a continuous loop.
 """
 
-import time
-from collections.abc import Callable
-from typing import Any
-
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array
 
@@ -20,6 +15,7 @@ from ..studies.titan4 import realtime as realtime
 from ..studies.titan4.conditions import drawn, machine, scenarios
 from ..studies.titan4.loop import COST, INPUTS, SPAN
 from ..studies.titan4.tuning import FREE, begun
+from .timing import fastest
 
 
 TITLE = "Titan 4: batches of conditions"
@@ -29,23 +25,13 @@ SAVES, STEP = 151, 5e-3  # s
 HOW = {"solver": "rk4", "dt": STEP, "inputs": INPUTS}
 
 
-def fastest(call: Callable[[], Any], rounds: int) -> float:
-    """Seconds, after a first call that compiles."""
-    jax.block_until_ready(call())
-    times = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        jax.block_until_ready(call())
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
 @eqx.filter_jit
 def slope_of(objective: Objective) -> tuple[Array, Array]:
     return objective.slope(objective.x0)
 
 
 def run(study: Study) -> None:
+    """Time a batch of arms and its gradient, and one arm in real time."""
     rounds, batch = int(study.options["rounds"]), int(study.options["batch"])
     batch = min(batch, 32) if study.quick else batch
     with study.stage(f"batch of {batch}"):
@@ -63,10 +49,10 @@ def run(study: Study) -> None:
         study.metric(
             f"{name}.gradient_ratio",
             both / forward,
-            note="cost and its gradient to thirty gains, over the cost alone",
+            note="time of cost and gradient by thirty gains, over the cost alone",
         )
         gradient = np.asarray(slope_of(objective)[1])
         finite = np.isfinite(gradient).mean()
         study.metric(f"{name}.gradient_finite", finite, at_least=1.0)
-    with study.stage("one arm, sample by sample"):
+    with study.stage("one arm, one sample per call"):
         realtime.run(study)

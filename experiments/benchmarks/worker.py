@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: caches, cores and imports are its alone.
+"""Measurement in a separate process, with its own caches, cores and imports.
 
 `python -m experiments.benchmarks.worker '{"problem": "arm7", ...}'` prints JSON.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """`kind` is `ends` or `gradients`; on so many `cores`, or all."""
+    """A measurement: `kind` is `ends` or `gradients`; `cores` is None for all."""
 
     problem: str
     kind: str = "ends"
@@ -27,9 +27,9 @@ class Job:
 
 
 def start(job: Job, cache: Path, timeout: float) -> dict[str, float] | None:
-    """Seconds of the first call and of later ones; None when time ran out.
+    """Return the seconds of the first and of later calls, or None after the timeout.
 
-    `cache` is all that one process can leave to the next.
+    `cache` is the folder of the compilation cache, shared between processes.
     """
     command = [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(job))]
     try:
@@ -48,16 +48,17 @@ def start(job: Job, cache: Path, timeout: float) -> dict[str, float] | None:
 
 
 def measure(job: Job) -> dict[str, float]:
+    """Return the seconds of the first and of later calls in this process."""
     if job.cores:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job.cores])
-    import jax  # counts its cores when it starts
+    import jax  # it counts cores on import
 
     from .engines import jaxed, own
     from .problems import problem
 
     cache = Path(os.environ["XDG_CACHE_HOME"]) / "djdyn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.block_until_ready(jax.jit(lambda x: x + 1)(1.0))  # wakes the backend
+    jax.block_until_ready(jax.jit(lambda x: x + 1)(1.0))  # starts the backend
     machine = problem(job.problem)
     function, leaves = own.end(machine, job.steps, backend=job.backend)
     args: list[Any] = [*machine.starts(job.batch)]

@@ -1,4 +1,4 @@
-"""`djdyn simulate`: runs a scenario file and writes its results."""
+"""Command `djdyn simulate`: simulation of a scenario file, and its results."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ KINDS = (
 
 
 def run(path: Path, out: Path | None) -> int:
-    """Simulates, and leaves on disk whatever was reached."""
+    """Simulate a scenario and write its results, also those before a failure."""
     scenario = read_scenario(path, KINDS)
     study = Study(scenario.title, path.name, out or Path("runs") / path.stem, stages=2)
     with study.progress:
@@ -50,7 +50,7 @@ def run(path: Path, out: Path | None) -> int:
 
 
 def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
-    """The saved times before a failure."""
+    """Return the trajectory up to the last save before a failure."""
     good = np.isfinite(np.asarray(trajectory.y.v)).all(-1)
     n = good.size if np.all(good) else max(int(np.argmin(good)), 1)
     cut = lambda tree: jax.tree.map(lambda x: x[:n], tree)
@@ -69,6 +69,7 @@ def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
 
 
 def _write(study: Study, scenario: Scenario, trajectory: djdyn.Trajectory) -> None:
+    """Write metrics, series, plots and replay of a trajectory."""
     report, time = study.report, ("time", "s", np.asarray(trajectory.t))
     study.metric("steps", trajectory.steps)
     study.metric("t_end", trajectory.stopped[0], unit="s")

@@ -1,4 +1,4 @@
-"""What every study shares: progress, metrics with references, and files on disk."""
+"""A run of a study: progress, metrics with references and bounds, and files."""
 
 import contextlib
 import json
@@ -19,12 +19,12 @@ from djdyn.view import Check, Report
 
 
 class Study:
-    """A run of a study: what it has found so far is on disk, whatever happens next.
+    """A run of a study; its results are written to disk as they arrive.
 
     **Arguments:**
 
-    - `sets`: parameters to replace, by path. References are then shown, not judged.
-    - `options`: the study's own settings, with what the user gave put in.
+    - `sets`: parameters to replace, by path. Metrics are then not judged.
+    - `options`: settings of the study, with those of the user.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Study:
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """A step of the study, shown in the progress bar."""
+        """Show a stage of the study in the progress bar, and time it."""
         self.progress.update(self.task, description=name)
         start = time.perf_counter()
         yield
@@ -67,7 +67,7 @@ class Study:
         self.progress.console.print(f"  {name} [dim]{taken:.1f} s[/dim]")
 
     def customise(self, system: djdyn.System) -> djdyn.System:
-        """The system with the user's parameters put in."""
+        """Return the system with the parameters of the user."""
         return djdyn.with_parameters(system, self.sets)
 
     def metric(
@@ -102,23 +102,24 @@ class Study:
         (self.out / "metrics.json").write_text(json.dumps(text, indent=2) + "\n")
 
     def series(self, name: str, data: xr.Dataset | djdyn.Trajectory) -> None:
-        """Adds labelled time series, as a group of `series.nc`."""
+        """Write labelled time series as a group of `series.nc`."""
         data = data.to_xarray() if isinstance(data, djdyn.Trajectory) else data
         data.to_netcdf(self.out / "series.nc", group=name, mode="a", engine="h5netcdf")
 
     @property
     def passed(self) -> bool:
+        """Whether no check has failed."""
         return all(check.passed is not False for check in self.checks)
 
     def finish(self) -> None:
-        """Writes the report with all checks at its end, and prints them."""
+        """Write the report with all checks at its end, and print them."""
         self.progress.stop()
         if self.checks:
-            self.report.comparison("All numbers of this run", self.checks)
+            self.report.comparison("All metrics of this run", self.checks)
         path = self.report.save(self.out / "report.html")
         self.console.print(self.table())
         if self.sets:
-            self.console.print("Parameters were changed: references are not judged.")
+            self.console.print("Parameters were changed: metrics are not judged.")
         self.console.print(f"report: {path}")
 
     def table(self) -> Table:

@@ -1,4 +1,4 @@
-"""The reference figures that come with the studies."""
+"""Reference data of the studies."""
 
 import csv
 from importlib import resources
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def read(name: str) -> list[dict[str, str]]:
-    """Rows of a table `study/file`, by column; lines that begin with # are comments."""
+    """Read the rows of a table `study/file`; lines that begin with # are comments."""
     study, file = name.split("/")
     folder = resources.files("experiments").joinpath("studies", study, "data")
     text = folder.joinpath(file).read_text()
@@ -16,5 +16,5 @@ def read(name: str) -> list[dict[str, str]]:
 
 
 def columns(rows: list[dict[str, str]], *names: str) -> np.ndarray:
-    """Numbers of some columns, one row each."""
+    """Return the numbers of some columns as an array."""
     return np.array([[float(row[name]) for name in names] for row in rows])

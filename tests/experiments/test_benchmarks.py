@@ -12,9 +12,9 @@ from experiments.benchmarks import (
     descriptions,
     engines,
     gradient,
-    race,
     rollout,
     roofline,
+    timing,
 )
 from experiments.benchmarks.problems import PROBLEMS, chain, problem
 from experiments.harness.study import Study
@@ -58,7 +58,7 @@ def test_peers_in_jax_agree(key):
     if not found:
         pytest.skip(f"{key} is not installed")
     machine = problem("tree20")
-    with race.quiet(), jax.numpy_dtype_promotion("standard"):
+    with timing.quiet(), jax.numpy_dtype_promotion("standard"):
         with jax.numpy_rank_promotion("allow"):
             end = np.asarray(found[0].ends(machine, 3, 5)())
     wanted = np.asarray(engines.own.ends(machine, 3, 5)())
@@ -95,7 +95,7 @@ def test_missing_peers_are_named(monkeypatch):
 
 
 def test_who_fails_or_disagrees_is_reported_and_not_timed(study):
-    field = race.Field(study)
+    field = timing.Engines(study)
     good, *_ = field.ours
     bad = engines.Engine("bad", "Bad", "", "nothing", good.ends, good.gradients)
     none = engines.Engine("none", "None", "", "nothing", good.ends, good.gradients)
@@ -112,7 +112,7 @@ def test_who_fails_or_disagrees_is_reported_and_not_timed(study):
     assert list(field.agreed(results, {"": 1e-9}, "arm")) == ["djdyn"]
     said = " ".join(field.notes)
     assert "Bad failed on the arm: no luck" in said
-    assert "None is set up for nothing only." in said
+    assert "None supports nothing only." in said
     assert "Bad differs by 1.0e-08 on the arm: not timed." in said
     with pytest.raises(ZeroDivisionError):  # our own trouble is an error
         field.prepare(lambda _: 1 // 0, [good], "arm")
@@ -121,19 +121,19 @@ def test_who_fails_or_disagrees_is_reported_and_not_timed(study):
 def test_an_unknown_engine_is_refused(study):
     study.options["engines"] = "mujoco,bullet"
     with pytest.raises(ValueError, match="unknown engine bullet"):
-        race.Field(study)
+        timing.Engines(study)
 
 
-def test_a_race_times_everyone():
-    times = race.race({"a": lambda: 1, "b": lambda: 2}, rounds=3, budget=1.0)
+def test_all_calls_are_timed():
+    times = timing.time_calls({"a": lambda: 1, "b": lambda: 2}, rounds=3, budget=1.0)
     assert times.keys() == {"a", "b"}
     assert all(t.best > 0 and t.spread >= 0 for t in times.values())
 
 
 def test_rollout_metrics(study, monkeypatch):
     monkeypatch.setattr(rollout, "QUICK", (1, 64))
-    monkeypatch.setattr(race, "SAMPLE", 0.0001)
-    rollout.one_problem(study, race.Field(study), problem("dpend"))
+    monkeypatch.setattr(timing, "SAMPLE", 0.0001)
+    rollout.one_problem(study, timing.Engines(study), problem("dpend"))
     found = json.loads((study.out / "metrics.json").read_text())
     assert found["rollout.dpend.max_gap"] < 1e-12
     for name in ("rate", "mujoco.rate", "vs_mujoco"):
@@ -145,8 +145,8 @@ def test_rollout_metrics(study, monkeypatch):
 
 def test_gradient_metrics(study, monkeypatch):
     monkeypatch.setattr(gradient, "BATCHES", (0, 2))
-    monkeypatch.setattr(race, "SAMPLE", 0.0001)
-    gradient.one_problem(study, race.Field(study), problem("dpend"))
+    monkeypatch.setattr(timing, "SAMPLE", 0.0001)
+    gradient.one_problem(study, timing.Engines(study), problem("dpend"))
     found = json.loads((study.out / "metrics.json").read_text())
     assert found["gradient.dpend.batch2.ratio"] > 0
     assert found["gradient.dpend.batch2.bytes"] > 0
@@ -158,7 +158,7 @@ def test_operations_grow_with_bodies():
 
 
 def test_contact_metrics(tmp_path, monkeypatch):
-    monkeypatch.setattr(race, "SAMPLE", 0.0001)
+    monkeypatch.setattr(timing, "SAMPLE", 0.0001)
     options = {**contact.OPTIONS, "rounds": 1}
     run = Study("t", "", tmp_path, stages=2, quick=True, options=options)
     contact.run(run)

@@ -1,11 +1,12 @@
-"""One module an engine: final coordinates of a batch, and their gradient.
+"""Engines to compare: final coordinates of a batch, and their gradient.
 
-A module has `NAME`, `PACKAGE`, `FREE` (what its gradient is taken to), `LIMITS` and
+There is one module for each engine; `own` is djdyn, and `jaxed` is shared by engines in
+JAX. A module has `NAME`, `PACKAGE`, `FREE` (parameters of its gradient), `LIMITS` and
 
-- `ends(problem, batch, steps)`: a call that gives the coordinates `[lane, joint]` after
-  so many steps, or None where the engine cannot do it;
-- `gradients(problem, batch, steps)`: a call that gives the gradient of the sum of their
-  squares, to the starts first and then to whatever else, or None.
+- `ends(problem, batch, steps)`: a call that returns the coordinates `[lane, joint]`
+  after some steps, or None if the engine does not support the problem;
+- `gradients(problem, batch, steps)`: a call that returns the gradient of the sum of
+  their squares, first by initial states and then by other parameters, or None.
 
 Both are ready to be timed: built, compiled and with their inputs in place.
 """
@@ -25,12 +26,12 @@ Call = Callable[[], Any]
 Maker = Callable[[Problem, int, int], Call | None]
 
 PEERS = ("mujoco", "pinocchio", "mjx", "brax", "jaxsim", "frax")
-SLOW = ("mjx", "brax", "jaxsim")  # to compile: left out of a quick run
+SLOW = ("mjx", "brax", "jaxsim")  # slow to compile, left out of a quick run
 
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """`key` is what it is called in the names of metrics."""
+    """An engine; `key` is its name in metrics."""
 
     key: str
     name: str
@@ -41,7 +42,7 @@ class Engine:
 
 
 def ours() -> list[Engine]:
-    """djdyn as it comes, and its plain path where that is another."""
+    """Return djdyn with kernels and with plain XLA."""
     engines = []
     for key, name, backend in own.BACKENDS:
         ends, gradients = (
@@ -53,14 +54,14 @@ def ours() -> list[Engine]:
 
 
 def placements() -> Engine:
-    """djdyn with a gradient to where the joints are, too: nothing known to be zero."""
+    """Return djdyn with a gradient that includes joint placements."""
     gradients = functools.partial(own.gradients, placements=True)
     name = "djdyn, joints too"
     return Engine("placements", name, own.ALL_FREE, "", own.ends, gradients)
 
 
 def peers(keys: Sequence[str] = PEERS) -> tuple[list[Engine], list[str]]:
-    """Those that are installed, and a sentence on each that is not."""
+    """Return the installed engines, and a sentence for each missing one."""
     engines, missing = [], []
     for key in keys:
         module = importlib.import_module(f".{key}", __package__)
@@ -75,5 +76,5 @@ def peers(keys: Sequence[str] = PEERS) -> tuple[list[Engine], list[str]]:
 def _installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
-    except ImportError:  # of the package that it is in
+    except ImportError:  # its parent package is missing
         return False

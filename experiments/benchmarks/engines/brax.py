@@ -1,4 +1,4 @@
-"""Brax, in generalized coordinates."""
+"""Brax in generalized coordinates."""
 
 import importlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""frax: its forward dynamics under our Euler steps. Its links are constants."""
+"""frax: its forward dynamics with our Euler steps; its links are constants."""
 
 import importlib
 import tempfile

@@ -1,4 +1,4 @@
-"""What all engines in JAX share."""
+"""Functions shared by all engines in JAX."""
 
 import functools
 from collections.abc import Callable
@@ -11,14 +11,14 @@ import numpy as np
 from ..problems import Problem
 
 
-# XLA's newer fusion turns code of many tiny operations into a few huge kernels: MJX ran
-# a thousand times slower with it, and only one engine was ever faster (JaxSim, alone).
-# All engines go without.
+# XLA's newer fusion emitters merge many small operations into few large kernels. MJX
+# was a thousand times slower with them, and only JaxSim was faster. They are off for
+# all engines.
 OPTIONS: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
 
 
 def compiled(function: Callable, *args: Any) -> functools.partial:
-    """The function, compiled for these arguments and bound to them."""
+    """Return the function, compiled for these arguments and bound to them."""
     args = jax.tree.map(jnp.asarray, args)
     lowered = jax.jit(function).lower(*args)
     try:
@@ -31,13 +31,13 @@ def compiled(function: Callable, *args: Any) -> functools.partial:
 
 
 def ends(lane: Callable, parameters: Any, problem: Problem, batch: int):
-    """A batch of `lane(parameters, q, v)`; the parameters are constants."""
+    """Return a batch of `lane(parameters, q, v)` with constant parameters."""
     rollout = jax.vmap(functools.partial(lane, parameters))
     return compiled(rollout, *problem.starts(batch))
 
 
 def gradients(lane: Callable, parameters: Any, problem: Problem, batch: int):
-    """To the starts of each lane, and to the parameters, which they share."""
+    """Return the gradient by initial states and shared parameters."""
 
     def loss(q, v, parameters):
         return jnp.sum(jax.vmap(lane, (None, 0, 0))(parameters, q, v) ** 2)
@@ -47,7 +47,7 @@ def gradients(lane: Callable, parameters: Any, problem: Problem, batch: int):
 
 
 def makers(lane_of: Callable) -> tuple[Callable, Callable]:
-    """`ends` and `gradients` of an engine that has `lane_of(problem, steps)`."""
+    """Return `ends` and `gradients` of an engine with `lane_of(problem, steps)`."""
 
     def make(maker: Callable, problem: Problem, batch: int, steps: int):
         if problem.text is None:
@@ -58,12 +58,12 @@ def makers(lane_of: Callable) -> tuple[Callable, Callable]:
 
 
 def repeat(step: Callable, state: Any, steps: int) -> Any:
-    """The state after so many steps."""
+    """Return the state after some steps."""
     return jax.lax.scan(lambda y, _: (step(y), None), state, None, length=steps)[0]
 
 
 def euler(acceleration: Callable, q: jax.Array, v: jax.Array, h: float, steps: int):
-    """Final coordinates by semi-implicit Euler, for a library without a step."""
+    """Return final coordinates by semi-implicit Euler, for engines without a step."""
 
     def step(state):
         q, v = state
@@ -74,7 +74,7 @@ def euler(acceleration: Callable, q: jax.Array, v: jax.Array, h: float, steps: i
 
 
 def memory(call: Any) -> float | None:
-    """Bytes that a compiled call takes beside its inputs and outputs."""
+    """Return the temporary memory of a compiled call in bytes."""
     if not isinstance(call, functools.partial):
         return None
     found = call.func.memory_analysis()  # pyright: ignore
@@ -82,6 +82,6 @@ def memory(call: Any) -> float | None:
 
 
 def order(theirs: list[str], ours: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that bring our joints into their order, and back."""
+    """Return indices from our order of joints to theirs, and back."""
     there = np.array([ours.index(name) for name in theirs])
     return there, np.argsort(there)

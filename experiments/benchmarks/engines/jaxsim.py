@@ -1,4 +1,4 @@
-"""JaxSim: its articulated-body recursion under our Euler steps."""
+"""JaxSim: its articulated-body algorithm with our Euler steps."""
 
 import dataclasses
 import importlib

@@ -1,4 +1,4 @@
-"""MuJoCo: its threaded rollout; derivatives by finite differences of each step."""
+"""MuJoCo: threaded rollout, and derivatives by finite differences of each step."""
 
 import importlib
 import os
@@ -16,6 +16,7 @@ LIMITS = "machines of hinges, and gradients of one rollout at a time"
 
 
 def ends(problem: Problem, batch: int, steps: int):
+    """Return the final coordinates by the threaded rollout."""
     if problem.text is None:
         return None
     mujoco: Any = importlib.import_module("mujoco")
@@ -29,14 +30,14 @@ def ends(problem: Problem, batch: int, steps: int):
 def threaded(
     model: Any, start: np.ndarray, steps: int, control: np.ndarray | None = None
 ) -> Callable[[], np.ndarray]:
-    """A rollout of many lanes on all cores, which returns the states of all steps."""
+    """Return a rollout of many lanes on all cores, with the states of all steps."""
     mujoco: Any = importlib.import_module("mujoco")
     rollout: Any = importlib.import_module("mujoco.rollout")
     batch = len(start)
     threads = (os.cpu_count() or 1) if batch > 1 else 0
     datas = [mujoco.MjData(model) for _ in range(max(1, threads))]
     begin = np.concatenate([np.zeros((batch, 1)), start], 1)  # time first
-    # All that it would otherwise allocate, copy or check at each call.
+    # Allocated once instead of at each call.
     state = np.empty((batch, steps, begin.shape[1]))
     pool, models = rollout.Rollout(nthread=threads), [model] * batch
 
@@ -49,7 +50,7 @@ def threaded(
 
 
 def gradients(problem: Problem, batch: int, steps: int):
-    """The chain of the steps' Jacobians, backwards; one lane only."""
+    """Return a reverse sweep over the Jacobians of the steps; one lane only."""
     if problem.text is None or batch > 1:
         return None
     mujoco: Any = importlib.import_module("mujoco")

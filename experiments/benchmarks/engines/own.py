@@ -1,4 +1,4 @@
-"""djdyn, by the kernels it makes or by plain XLA."""
+"""djdyn, with compiled kernels or plain XLA."""
 
 import functools
 from collections.abc import Callable
@@ -18,16 +18,16 @@ from . import jaxed
 FREE = "initial state; mass, centre and inertia of all links"
 ALL_FREE = FREE + "; placement and axis of all joints"
 BACKENDS = (("djdyn", "djdyn", None), ("xla", "djdyn, plain XLA", "xla"))
-MEMORIES = ("all", "sqrt")
+CHECKPOINTS = ("all", "sqrt")
 
 
 def end(
     problem: Problem, steps: int, placements: bool = False, **options: Any
 ) -> tuple[Callable, list]:
-    """From link parameters and starts `[lane, ...]` to final coordinates.
+    """Return a function from parameters and initial states to final coordinates.
 
-    With `placements`, those of the joints are among the parameters. `options` are those
-    of `djdyn.rollout`; None leaves its default.
+    With `placements`, the parameters include those of the joints. `options` are those
+    of `djdyn.rollout`; None is its default.
     """
     system = problem.build()
     bodies = lambda s: s.mechanism.bodies
@@ -59,17 +59,19 @@ def end(
 
 
 def gradient(function: Callable) -> Callable:
-    """Of the sum of all final coordinates squared, to the starts and the links."""
+    """Return the gradient of the sum of squared final coordinates."""
     loss = lambda q, v, leaves: jnp.sum(function(leaves, q, v) ** 2)
     return jax.grad(loss, argnums=(0, 1, 2))
 
 
 def ends(problem: Problem, batch: int, steps: int, **options: Any):
+    """Return the final coordinates of a batch."""
     function, leaves = end(problem, steps, **options)
     forward = functools.partial(function, leaves)  # constants, as for the peers
     return jaxed.compiled(forward, *problem.starts(batch))
 
 
 def gradients(problem: Problem, batch: int, steps: int, **options: Any):
+    """Return the gradient by initial states and parameters."""
     function, leaves = end(problem, steps, **options)
     return jaxed.compiled(gradient(function), *problem.starts(batch), leaves)

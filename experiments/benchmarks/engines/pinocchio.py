@@ -1,4 +1,4 @@
-"""Pinocchio, called from Python: one rollout, with its analytic derivatives."""
+"""Pinocchio from Python: a single rollout, with analytic derivatives."""
 
 import importlib
 from typing import Any
@@ -16,7 +16,7 @@ LIMITS = "machines of hinges, one rollout at a time"
 
 
 def _model(problem: Problem) -> tuple[Any, Any, list[np.ndarray], np.ndarray]:
-    """Library, model, start and torques in its order, and the rows back to ours."""
+    """Return library, model, start and torques in its order, and our order."""
     pin: Any = importlib.import_module("pinocchio")
     mechanism = problem.build().mechanism
     model = pin.buildModelFromXML(_bounded(descriptions.urdf(mechanism)))
@@ -26,12 +26,13 @@ def _model(problem: Problem) -> tuple[Any, Any, list[np.ndarray], np.ndarray]:
 
 
 def _bounded(text: str) -> str:
-    """A hinge that may turn for ever has (cos, sin) as coordinates: give it an end."""
+    """Return the URDF with limits: unlimited joints have (cos, sin) coordinates."""
     wide = '<limit lower="-1e9" upper="1e9" effort="1e9" velocity="1e9"/></joint>'
     return text.replace("continuous", "revolute").replace("</joint>", wide)
 
 
 def ends(problem: Problem, batch: int, steps: int):
+    """Return the final coordinates of a single rollout."""
     if problem.text is None or batch > 1:
         return None
     pin, model, (q0, v0, tau), back = _model(problem)
@@ -48,7 +49,7 @@ def ends(problem: Problem, batch: int, steps: int):
 
 
 def gradients(problem: Problem, batch: int, steps: int):
-    r"""Backwards through $v_1 = v + h\,a(q, v, \tau)$, $q_1 = q + h\,v_1$."""
+    r"""Return a reverse sweep of $v_1 = v + h\,a(q, v, \tau)$, $q_1 = q + h\,v_1$."""
     if problem.text is None or batch > 1:
         return None
     pin, model, (q0, v0, tau), back = _model(problem)

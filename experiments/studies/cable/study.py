@@ -41,8 +41,8 @@ def run(study: Study) -> None:
     """Run all cases, or the quick ones."""
     study.report.text(
         "The cable cases of Roy, Steinke and Nicoll, Ship Mechanical Systems API: "
-        "Final Report (2014), and further cases with closed forms. References are closed "
-        "forms where they exist, otherwise independent simulations."
+        "Final Report (2014), and further cases with closed forms. References are "
+        "closed forms where they exist, otherwise independent simulations."
     )
     study.report.text(
         "The report has some errors. It expects 49.5 instead of 49.05 N under 5 kg "
@@ -51,9 +51,9 @@ def run(study: Study) -> None:
         "From the spectrum of 60 s it finds 8.85 s for a pendulum of 8.97 s (4.3.5). "
         "It does not give EA of the cantilever and the cables of 4.3.4 to 4.3.6; those "
         "here are chosen. Its three elements with lumped mass swing 5 % too slowly; "
-        "the consistent mass of splines leaves less than 1 %. After 8 s the payload under "
-        "an oscillating top (4.1.4) approaches a parametric resonance, and runs are no "
-        "longer comparable."
+        "the consistent mass of splines leaves less than 1 %. After 8 s the payload "
+        "under an oscillating top (4.1.4) approaches a parametric resonance, and runs "
+        "are no longer comparable."
     )
     cases = QUICK if study.quick else (*QUICK, *SLOW)
     study.progress.update(study.task, total=len(cases))

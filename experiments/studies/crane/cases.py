@@ -91,7 +91,7 @@ def scenario(
         note=f"largest error over {min(t1, checked):g} s, beside a converged series",
     )
     figures(study, name, trajectory, found)
-    series = trajectory.dataset(
+    series = trajectory.to_xarray(
         loads=found["loads"], loads_vessel=found["loads_vessel"]
     )
     study.series(f"scenario_{name}", series)

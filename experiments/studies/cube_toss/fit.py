@@ -1,4 +1,4 @@
-"""What is not known about the cube, from its tosses by gradient."""
+"""Fit of the cube's unknown parameters to its tosses, by gradient."""
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from .model import Unknowns, miss, predict
 from .records import HALF, Tosses
 
 
-SPREAD = {  # what is thought likely beforehand, as standard deviations
+PRIOR_DEVIATION = {
     "stiffness": 1.0,
     "dissipation": 1.0,
     "mu": 1.0,
@@ -25,20 +25,20 @@ SPREAD = {  # what is thought likely beforehand, as standard deviations
     "lag": 1.0,
     "corners": 0.05,
 }
-FRAMES = 100  # of a toss that are fitted: by then most cubes lie still
+FRAMES = 100  # fitted frames of a toss; later most cubes are at rest
 BATCH = 64
 STEPS = 80
 
 
 def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
-    """Mean error over whole tosses, in 10 % and 14 degrees, and how unlikely `x` is."""
+    """Return the mean error over tosses, in 10 % and 14 degrees, with the prior."""
     q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
     away, sine = miss(q, tosses)
     rounded = lambda square, width: jnp.sqrt(square + width**2) - width
     both = rounded(away, 1e-3) / (0.2 * HALF)
     both = both + rounded(4 * sine, 0.02) / np.deg2rad(14.0)
     fit = jnp.mean(both, where=tosses.there)
-    far = [jnp.sum((getattr(x, k) / s) ** 2) for k, s in SPREAD.items()]
+    far = [jnp.sum((getattr(x, k) / s) ** 2) for k, s in PRIOR_DEVIATION.items()]
     return fit + sum(far) / (2 * len(tosses))
 
 
@@ -48,7 +48,7 @@ _cost, _slope = eqx.filter_jit(cost), eqx.filter_jit(jax.grad(cost))
 def fit(
     system: djdyn.System, tosses: Tosses, steps: int = STEPS, batch: int = BATCH
 ) -> Unknowns:
-    """Adam on random batches of tosses."""
+    """Fit with Adam on random batches of tosses."""
     rng = np.random.default_rng(0)
     x, batch = Unknowns.zeros(), min(batch, len(tosses))
     rate = optax.cosine_decay_schedule(0.1, steps, 0.03)
@@ -65,8 +65,8 @@ def fit(
     return x
 
 
-def price(system: djdyn.System, tosses: Tosses) -> float:
-    """The CPU time that a gradient takes, by that of a simulation."""
+def gradient_cost(system: djdyn.System, tosses: Tosses) -> float:
+    """Return the CPU time of a gradient over that of a simulation."""
     calls = [lambda f=f: f(Unknowns.zeros(), system, tosses) for f in (_cost, _slope)]
     least = lambda call: min(
         timed(lambda: jax.block_until_ready(call())).seconds for _ in range(10)

@@ -1,4 +1,4 @@
-"""A cube that falls on the ground, and what about it is not known."""
+"""Model of a cube that falls on the ground, and its unknown parameters."""
 
 from typing import Any
 
@@ -15,13 +15,14 @@ from .records import HALF, Tosses
 
 
 MASS, INERTIA = 0.37, 0.00081  # kg, kg m2
-SUBSTEPS = 8  # of a frame
+SUBSTEPS = 8  # in a frame
 CORNERS = HALF * np.array(list(np.ndindex(2, 2, 2))) * 2.0 - HALF
 
 
 class Unknowns(eqx.Module):
-    """Differences from a first guess: of logarithms where a number is positive, else in
-    the unit that is named.
+    """Unknown parameters, as differences from a first guess.
+
+    Positive parameters are differences of logarithms, the others are in the given unit.
     """
 
     stiffness: Float[Array, ""]
@@ -31,9 +32,7 @@ class Unknowns(eqx.Module):
     inertia: Float[Array, " 3"]
     ground: Float[Array, ""]  # cm, its height
     gravity: Float[Array, ""]
-    lag: Float[
-        Array, ""
-    ]  # frames by which a velocity is older than its position, - 1/2
+    lag: Float[Array, ""]  # frames, age of a velocity beside its position, less 1/2
     corners: Float[Array, "8 3"]  # cm
 
     @staticmethod
@@ -43,7 +42,7 @@ class Unknowns(eqx.Module):
 
 
 def build() -> djdyn.System:
-    """A free cube over the ground."""
+    """Return a free cube over the ground."""
     cube = djdyn.Body("cube", "world", djdyn.Free(), MASS, I_BC=INERTIA * np.eye(3))
     ground = djdyn.Frame("ground", "world", translation((0.0, 0.0, 0.0)))
     law = HuntCrossley(3000.0, 4.0, exponent=1.0, width=1e-4)
@@ -59,7 +58,7 @@ def build() -> djdyn.System:
 
 
 def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
-    """Parameters of the system by path."""
+    """Return the parameters of the system by path."""
     now = lambda path: djdyn.get_parameters(system, path)
     times = lambda path, log: now(path) * jnp.exp(log)
     grown = jnp.exp(x.inertia)
@@ -79,7 +78,7 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
 def predict(
     system: djdyn.System, x: Unknowns, start: Float[Array, "n 13"], frames: int, dt: Any
 ) -> Float[Array, "n frames 7"]:
-    """Positions and quaternions of many cubes from their first frames on."""
+    """Return positions and quaternions of many cubes from their first frames on."""
     here = djdyn.with_parameters(system, physical(system, x))
     p_q, v, w = start[:, :7], start[:, 7:10], start[:, 10:]
     fall = djdyn.get_parameters(here, "gravity_W")
@@ -93,10 +92,7 @@ def predict(
 def miss(
     q: Float[Array, "n k 7"], tosses: Tosses
 ) -> tuple[Float[Array, "n k"], Float[Array, "n k"]]:
-    """Distance, m, and the sine of half the angle between two poses.
-
-    Both are squared.
-    """
+    """Return squared distance (m^2) and squared sine of half the angle of two poses."""
     seen = tosses.poses
     away = jnp.sum((q[..., :3] - seen[..., :3]) ** 2, -1)
     a = q[..., 3:] / jnp.sqrt(jnp.sum(q[..., 3:] ** 2, -1, keepdims=True))
@@ -107,9 +103,7 @@ def miss(
 def score(
     q: Float[Array, "n k 7"], tosses: Tosses
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """Mean over each toss of the position error, % of the width, and of the rotation
-    error, degrees.
-    """
+    """Return mean position (% of the width) and rotation (deg) errors of tosses."""
     away, sine = miss(q, tosses)
     angle = jnp.rad2deg(2 * jnp.arcsin(jnp.sqrt(jnp.minimum(sine, 1.0))))
     mean = lambda e: jnp.mean(e, 1, where=tosses.there)
@@ -120,6 +114,6 @@ def score(
 def errors(
     system: djdyn.System, x: Unknowns, tosses: Tosses
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """The scores of what is predicted."""
+    """Return the errors of predicted tosses."""
     q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
     return score(q, tosses)

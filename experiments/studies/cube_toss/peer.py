@@ -1,4 +1,4 @@
-"""MuJoCo's cube, tuned on the same tosses by the search of Nelder and Mead."""
+"""MuJoCo: the same cube, tuned on the same tosses by Nelder–Mead."""
 
 import importlib
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from .model import INERTIA, MASS, score
 from .records import HALF, Tosses
 
 
-SUBSTEPS = 4  # of a frame: 1.7 ms
-GUESS = (0.18, 4e4, 400.0)  # friction as here; stiffness 1/s^2, damping 1/s
+SUBSTEPS = 4  # in a frame, steps of 1.7 ms
+START = (0.18, 4e4, 400.0)  # friction; stiffness, 1/s^2; damping, 1/s
 MODEL = """
 <mujoco>
   <option timestep="{dt}"/>
@@ -31,21 +31,24 @@ MODEL = """
 
 
 def model(dt: float) -> Any:
-    """The cube over the ground, as MuJoCo's model."""
+    """Return MuJoCo's model of the cube over the ground."""
     mujoco: Any = importlib.import_module("mujoco")
     text = MODEL.format(dt=dt, mass=MASS, inertia=INERTIA, half=HALF)
     return mujoco.MjModel.from_xml_string(text)
 
 
-def judged(tosses: Tosses) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
-    """Errors of tosses by the logarithms of friction, stiffness and damping."""
+def error_function(tosses: Tosses) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
+    """Return the errors as a function of log friction, stiffness and damping."""
     cube, start = model(tosses.dt / SUBSTEPS), np.array(tosses.start)
-    cube.opt.cone, cube.opt.impratio = 1, 10.0  # round: with pyramids errors double
-    start[:, 9] -= 9.81 * tosses.dt / 2  # a difference is half a frame old
+    cube.opt.cone, cube.opt.impratio = (
+        1,
+        10.0,
+    )  # elliptic friction cones: pyramids double the errors
+    start[:, 9] -= 9.81 * tosses.dt / 2  # a backward difference is half a frame old
     frames = tosses.poses.shape[1]
     call = threaded(cube, start, (frames - 1) * SUBSTEPS)
 
-    def judge(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    def errors(x: np.ndarray) -> tuple[np.ndarray, ...]:
         mu, stiffness, damping = np.exp(x)
         cube.geom_friction[:, 0] = mu
         cube.geom_solref[:] = -stiffness, -damping
@@ -53,20 +56,23 @@ def judged(tosses: Tosses) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
         q = np.concatenate([start[:, None, :7], later], 1)
         return tuple(map(np.asarray, score(jnp.asarray(q), tosses)))
 
-    return judge
+    return errors
 
 
-class Tuned(NamedTuple):
+class PeerResult(NamedTuple):
+    """Friction, errors and cost of MuJoCo's tuning."""
+
     friction: float
-    errors: tuple[np.ndarray, ...]  # of other tosses: %, deg
+    errors: tuple[np.ndarray, ...]  # on other tosses: %, deg
     simulations: int
 
 
-def tune(training: Tosses, others: Tosses) -> Tuned:
-    """By the errors whose sum is what the gradient descends here, too."""
-    errors = judged(training)
+def tune(training: Tosses, others: Tosses) -> PeerResult:
+    """Minimise the same weighted sum of errors as the gradient fit."""
+    errors = error_function(training)
     cost = lambda x: np.mean(errors(x), 1) @ (1 / 10, 1 / 14)
     how = {"xatol": 0.01, "fatol": 1e-3}
-    found = minimize(cost, np.log(GUESS), method="Nelder-Mead", options=how)
+    found = minimize(cost, np.log(START), method="Nelder-Mead", options=how)
     count = found.nfev * len(training)
-    return Tuned(float(np.exp(found.x[0])), judged(others)(found.x), count)
+    friction = float(np.exp(found.x[0]))
+    return PeerResult(friction, error_function(others)(found.x), count)

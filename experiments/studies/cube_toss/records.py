@@ -1,4 +1,4 @@
-"""Measured tosses of a cube: states of frames, one toss after another in a file."""
+"""Measured tosses of a cube, read from a file."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ HALF = 0.0524  # m, half the cube's width
 
 
 class Tosses(eqx.Module):
-    """Some tosses, filled up to the frames of the longest.
+    """Tosses, padded to the number of frames of the longest.
 
     A state is position, quaternion, velocity (a backward difference) and angular
     velocity in the cube's axes.
@@ -27,6 +27,7 @@ class Tosses(eqx.Module):
 
     @staticmethod
     def of(states: list[np.ndarray], dt: float) -> "Tosses":
+        """Return tosses from the states of their frames."""
         most = max(map(len, states))
         pad = lambda s: np.pad(s[:, :7], ((0, most - len(s)), (0, 0)), mode="edge")
         there = np.arange(most) < np.array([len(s) for s in states])[:, None]
@@ -38,19 +39,19 @@ class Tosses(eqx.Module):
         return len(self.start)
 
     def lanes(self, which: Any) -> "Tosses":
-        """A choice of tosses."""
+        """Return some of the tosses."""
         some = self.start[which], self.poses[which], self.there[which]
         return Tosses(*some, self.dt)
 
     def cut(self, frames: int) -> "Tosses":
-        """The first frames."""
+        """Return the first frames of all tosses."""
         return Tosses(
             self.start, self.poses[:, :frames], self.there[:, :frames], self.dt
         )
 
 
 def read(path: Any) -> Tosses:
-    """From an `.npz` file with `states`, `lengths` and `dt`."""
+    """Read tosses from an `.npz` file with `states`, `lengths` and `dt`."""
     try:
         file = np.load(Path(str(path)))
         states, dt = np.asarray(file["states"], float), float(file["dt"])

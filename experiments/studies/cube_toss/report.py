@@ -17,7 +17,7 @@ from .records import HALF, Tosses
 
 
 def numbers(system: djdyn.System, x: Unknowns) -> dict[str, float]:
-    """What was fitted, in units of people."""
+    """Return the fitted parameters in common units."""
     found = physical(system, x)
     axes = (("x", 0), ("y", 1), ("z", 2))
     one = lambda path, *at: float(found[path][at])
@@ -36,16 +36,16 @@ def numbers(system: djdyn.System, x: Unknowns) -> dict[str, float]:
     }
 
 
-def show_table(
+def report_parameters(
     study: Study, system: djdyn.System, x: Unknowns, fits: list[Unknowns]
 ) -> None:
-    """What was fitted to all tosses, and how fits to few of them scatter."""
+    """Tabulate the parameters fitted to all tosses, and the scatter of small fits."""
     first, best = numbers(system, Unknowns.zeros()), numbers(system, x)
     all_fits = [numbers(system, y) for y in fits]
     scatter = {k: np.std([y[k] for y in all_fits]) if fits else np.nan for k in best}
     rows = [(k, first[k], value, scatter[k]) for k, value in best.items()]
     header = ("quantity", "first guess", "fitted", f"scatter of {len(fits)} small fits")
-    study.report.table("What was identified", header, rows)
+    study.report.table("Identified parameters", header, rows)
     for name, value in best.items():
         plain, _, unit = name.partition(", ")
         study.metric(
@@ -56,26 +56,26 @@ def show_table(
         )
 
 
-def show_errors(study: Study, before: Any, found: Any) -> None:
-    """How errors are distributed over tosses, sorted."""
+def report_errors(study: Study, before: Any, found: Any) -> None:
+    """Plot the distribution of errors over held-out tosses."""
     units = ("position error", "% of width"), ("rotation error", "deg")
     for axis, old, new in zip(units, before, found, strict=True):
         part = (np.arange(len(new)) + 0.5) / len(new)
         study.report.plot(
-            f"Tosses that were not fitted: {axis[0]}, mean over a toss",
+            f"Held-out tosses: mean {axis[0]} of a toss",
             (*axis, np.sort(new)),
-            ("tosses with less", "1"),
+            ("share of tosses below", "1"),
             {"first guess": (np.sort(old), part), "fitted": (np.sort(new), part)},
         )
 
 
-def show_learning(
+def report_learning(
     study: Study,
     system: djdyn.System,
     fits: dict[int, list[Unknowns]],
     validation: Tosses,
 ) -> None:
-    """Errors on other tosses, over the number of tosses that were fitted."""
+    """Plot errors on held-out tosses over the number of fitted tosses."""
     count = np.array(list(fits))
     scores = [[errors(system, x, validation) for x in some] for some in fits.values()]
     for i, (kind, unit) in enumerate((("position", "percent"), ("rotation", "deg"))):
@@ -83,7 +83,7 @@ def show_learning(
         axis = (f"{kind} error", "% of width" if i == 0 else "deg")
         each = np.repeat(count, [len(m) for m in means])
         study.report.plot(
-            f"Learning curve: {kind} error on tosses that were not fitted",
+            f"Learning curve: {kind} error on held-out tosses",
             ("tosses fitted", "1", count),
             axis,
             {"mean of fits": np.array([m.mean() for m in means])},
@@ -91,13 +91,15 @@ def show_learning(
             log="x",
         )
         for n, m in zip(count, means, strict=True):
-            note = f"on tosses that were not fitted; mean of {len(m)} fits"
+            note = f"on held-out tosses; mean of {len(m)} fits"
             name = f"cube_toss.learning.{n}.{kind}_{unit}"
             study.metric(name, m.mean(), unit=axis[1], note=note)
 
 
-def show_toss(study: Study, system: djdyn.System, x: Unknowns, tosses: Tosses) -> None:
-    """A middling toss, measured and simulated."""
+def report_toss(
+    study: Study, system: djdyn.System, x: Unknowns, tosses: Tosses
+) -> None:
+    """Plot the toss with the median error, measured and simulated."""
     position, _ = errors(system, x, tosses)
     k = int(np.argsort(position)[len(position) // 2])
     one = tosses.lanes(np.array([k]))
@@ -116,17 +118,14 @@ def show_toss(study: Study, system: djdyn.System, x: Unknowns, tosses: Tosses) -
             c: a[:, i + j] for j, c in enumerate(columns)
         }
         study.report.plot(
-            f"A middling toss, not fitted: {what}, measured dashed",
+            f"Held-out toss with the median error: {what}, measured dashed",
             ("time", "s", t),
             (what, "m" if i == 0 else "1"),
             pick(q),
             pick(seen),
         )
     scene = Scene(t, ground=0.0)
-    for name, path, forward_kinematics in (
-        ("measured", seen, 0.4),
-        ("simulated", q, 1.0),
-    ):
+    for name, path, opacity in (("measured", seen, 0.4), ("simulated", q, 1.0)):
         R = np.asarray(jax.vmap(quat_to_rotation)(jnp.asarray(path[:, 3:])))
-        scene.box(name, [2 * HALF] * 3, R, path[:, :3], opacity=forward_kinematics)
-    study.report.scene(scene, "The same toss, measured and simulated")
+        scene.box(name, [2 * HALF] * 3, R, path[:, :3], opacity=opacity)
+    study.report.scene(scene, "Toss with the median error, measured and simulated")

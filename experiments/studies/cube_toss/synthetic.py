@@ -1,4 +1,4 @@
-"""Tosses that nobody measured, of a cube that is known."""
+"""Synthetic tosses of a cube with known parameters."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ TRUTH = eqx.tree_at(
 
 
 def synthesise(system: djdyn.System, count: int, frames: int) -> Tosses:
-    """Random tosses of the cube `TRUTH`, with noise."""
+    """Return random tosses of the cube `TRUTH`, with noise."""
     rng = np.random.default_rng(1)
     draw = lambda *scale: rng.normal(size=(count, len(scale))) * np.array(scale)
     turns = draw(1.0, 1.0, 1.0, 1.0)

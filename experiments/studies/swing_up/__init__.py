@@ -1,0 +1,4 @@
+"""Swing-up of a pendulum on a wagon: plans by iLQR, regulation by LQR.
+
+All is in `study`.
+"""

@@ -1,0 +1,4 @@
+"""Tuning of PID gains of a boom crane with limited power on a moving deck.
+
+All is in `study`.
+"""

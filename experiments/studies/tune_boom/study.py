@@ -179,7 +179,7 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
         at_most=0.9 if study.quick else 0.7,
         note="cost after tuning over before, on held-out scenarios",
     )
-    for name, (before, after) in found.figures()["held out"].items():
+    for name, (before, after) in found.summary()["held out"].items():
         if name in COST:
             note = "this term of the cost, after tuning over before"
             study.metric(f"tune_boom.{name}_ratio", after / before, note=note)

@@ -114,7 +114,7 @@ def at_start(system: djdyn.System, some: Scenarios) -> tuple[float, float]:
 
 def report_result(study: Study, found: TuningResult) -> None:
     """Report loads, tracking, stability and margins on the held-out scenarios."""
-    numbers = found.figures()["held out"]
+    numbers = found.summary()["held out"]
     for name, term in (("peak_moment", "peak"), ("fatigue", "fatigue")):
         before, after = numbers[term]
         study.metric(

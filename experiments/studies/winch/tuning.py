@@ -71,7 +71,7 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
         note="cost after tuning over before, on held-out seas; "
         f"{len(found.history)} steps, {found.simulations[-1]:.0f} simulations",
     )
-    before, after = found.figures()["held out"]["tension"]
+    before, after = found.summary()["held out"]["tension"]
     study.metric(
         "winch.tuned.rms_ratio",
         np.sqrt(after / before),

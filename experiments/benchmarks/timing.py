@@ -1,4 +1,4 @@
-"""Engines side by side: they must agree first, then they are timed in turns."""
+"""Timing of engines side by side: they must agree before they are timed in turns."""
 
 import contextlib
 import dataclasses
@@ -19,22 +19,22 @@ from .problems import Problem
 
 
 OPTIONS = {"engines": ",".join(engines.PEERS), "steps": 200, "rounds": 5}
-SAMPLE = 0.02  # s: shorter calls are repeated until a sample takes so long
-BUDGET = 20.0, 2.0  # s for an engine in one race, and in a quick one
+SAMPLE = 0.02  # s, shortest sample: shorter calls are repeated
+BUDGET = 20.0, 2.0  # s, time of an engine in a comparison, full and quick run
 
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Seconds of one call: the best, and how far above it the middle sample was."""
+    """Seconds of one call: the best, and the relative excess of the median."""
 
     best: float
     spread: float
 
 
-def race(calls: dict[str, Call], rounds: int, budget: float) -> dict[str, Timing]:
-    """Times each call once a round, so that what else runs here hits all alike.
+def time_calls(calls: dict[str, Call], rounds: int, budget: float) -> dict[str, Timing]:
+    """Time each call once a round, so that other load affects all alike.
 
-    An engine that has used up its budget sits out the rounds that are left.
+    An engine that has used up its budget is left out of the remaining rounds.
     """
     samples: dict[str, list[float]] = {}
     counts = {}
@@ -45,7 +45,7 @@ def race(calls: dict[str, Call], rounds: int, budget: float) -> dict[str, Timing
         for key, call in calls.items():
             taken = samples.setdefault(key, [])
             if not taken or sum(taken) * counts[key] < budget:
-                if counts[key] > 1:  # the one before may have swept the caches
+                if counts[key] > 1:  # the previous call may have evicted the caches
                     _seconds(call, counts[key])
                 taken.append(_seconds(call, counts[key]))
     return {
@@ -54,15 +54,22 @@ def race(calls: dict[str, Call], rounds: int, budget: float) -> dict[str, Timing
     }
 
 
+def fastest(call: Call, rounds: int) -> float:
+    """Return the seconds of the fastest of some calls, after one that compiles."""
+    jax.block_until_ready(call())
+    return min(_seconds(call, 1) for _ in range(rounds))
+
+
 def _seconds(call: Call, count: int) -> float:
+    """Return the mean seconds of some calls."""
     start = time.perf_counter()
     for _ in range(count):
         jax.block_until_ready(call())
     return (time.perf_counter() - start) / count
 
 
-class Field:
-    """Who takes part in a study, and what is to be said of those who do not."""
+class Engines:
+    """Engines of a comparison, and notes on those that are left out."""
 
     def __init__(self, study: Study):
         chosen = str(study.options["engines"]).split(",")
@@ -76,7 +83,9 @@ class Field:
         if study.quick:
             slow = [e.name for e in found if e.key in engines.SLOW]
             if slow:
-                self.note(f"A quick run leaves out {', '.join(slow)}: slow to compile.")
+                self.note(
+                    f"A quick run leaves out {', '.join(slow)}, which compile slowly."
+                )
             found = [e for e in found if e.key not in engines.SLOW]
         self.peers = found
         self.rounds = int(study.options["rounds"])
@@ -85,16 +94,18 @@ class Field:
 
     @property
     def names(self) -> dict[str, str]:
+        """Names of the engines by key."""
         return {e.key: e.name for e in (*self.ours, *self.peers)}
 
     def note(self, sentence: str) -> None:
+        """Keep a sentence for the report."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
     def prepare(
         self, make: Callable[[Engine], Call | None], who: Iterable[Engine], what: str
     ) -> dict[str, Call]:
-        """The calls of those that can; whoever cannot is noted, never an error."""
+        """Return the calls of all engines that support them; note the others."""
         calls = {}
         for engine in who:
             try:
@@ -102,14 +113,14 @@ class Field:
                     call = make(engine)
                     if call is not None:
                         jax.block_until_ready(call())
-            except Exception as error:  # a peer's trouble is not ours
+            except Exception as error:  # a failure of another engine is only noted
                 if engine in self.ours:
                     raise
                 said = " ".join(str(error).split())[:200]
                 self.note(f"{engine.name} failed on the {what}: {said}")
                 continue
             if call is None:
-                self.note(f"{engine.name} is set up for {engine.limits} only.")
+                self.note(f"{engine.name} supports {engine.limits} only.")
             else:
                 calls[engine.key] = call
         return calls
@@ -117,7 +128,7 @@ class Field:
     def agreed(
         self, results: dict[str, Any], tolerance: dict[str, float], what: str
     ) -> dict[str, float]:
-        """Largest relative gap to djdyn, of those that are near enough to race."""
+        """Return relative differences from djdyn of the engines within tolerance."""
         reference, gaps = np.asarray(results["djdyn"]), {}
         scale = max(1.0, float(np.abs(reference).max()))
         for key, found in results.items():
@@ -129,25 +140,27 @@ class Field:
                 self.note(f"{name} differs by {gap:.1e} on the {what}: not timed.")
         return gaps
 
-    def say(self, study: Study) -> None:
+    def report_notes(self, study: Study) -> None:
+        """Add the notes to the report."""
         for sentence in self.notes:
             study.report.text(sentence)
 
 
 @contextlib.contextmanager
 def quiet():
-    """Peers print and warn while they are imported and built."""
+    """Suppress output and warnings of engines while they are imported and built."""
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def label(batch: int) -> str:
-    """A batch size in the name of a metric."""
+    """Return the batch size as part of the name of a metric."""
     return "single" if batch == 1 else f"batch{batch}"
 
 
 def describe(problem: Problem, batch: int) -> str:
+    """Return problem and batch size in words."""
     return f"{problem.title} " + ("alone" if batch == 1 else f"in batches of {batch}")
 
 
@@ -160,8 +173,8 @@ def curves(
     log: Any = "xy",
     marks: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
 ) -> None:
-    """A plot; what has one point only is a mark."""
-    lonely = {k: line for k, line in lines.items() if len(line[0]) == 1}
+    """Plot curves; a curve of one point is a marker."""
+    single = {k: line for k, line in lines.items() if len(line[0]) == 1}
     lines = {k: line for k, line in lines.items() if len(line[0]) > 1}
     grid = sorted({value for line in lines.values() for value in line[0]} or {1.0})
-    study.report.plot(title, (*x, grid), y, lines, {**lonely, **(marks or {})}, log=log)
+    study.report.plot(title, (*x, grid), y, lines, {**single, **(marks or {})}, log=log)
