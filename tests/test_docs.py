@@ -12,16 +12,18 @@ import jax
 import pytest
 
 from djdyn.contact import shapes
-from djdyn.io import scenario
+from djdyn.io import scenario, scenario_kinds
 from djdyn.optimize.multistart import METHODS
 from djdyn.simulation.solvers.registry import SOLVERS
 from experiments.__main__ import BENCHMARKS, STUDIES
+from experiments.harness.scenario import KINDS
 
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-SLOW = {"README.md", "cable.md", "control.md", "estimation.md", "hydraulics.md"}
+SLOW = {"README.md", "cable.md", "control.md", "estimation.md", "extending.md"}
+SLOW |= {"gradients.md", "hydraulics.md"}
 PACKAGES = ("djdyn", "controllers", "estimation")
 ROOMS = ("djdyn.parts", "djdyn.cable", "djdyn.contact", "djdyn.hydraulics")
 MODULES = ("djdyn.marine.water", "djdyn.marine.waves")
@@ -68,12 +70,10 @@ def test_examples_run(page, tmp_path, monkeypatch):
 def test_scenarios_on_pages_are_read(name, tmp_path):
     whole = [text for _, text, _ in fences(DOCS / name, "toml") if "[simulation]" in text]
     assert whole, f"{name} shows no whole scenario"
-    from controllers import JointPID, Reference, WinchPID
-
     for text in whole:
         path = tmp_path / "machine.toml"
         path.write_text(text)
-        scenario.read_scenario(path, kinds=(JointPID, Reference, WinchPID))
+        scenario.read_scenario(path, kinds=KINDS)
 
 
 # The reference ------------------------------------------------------------------------
@@ -137,6 +137,10 @@ def section(page: str, start: str, end: str = "\n\n") -> str:
     return text.split(start, 1)[1].split(end, 1)[0]
 
 
+def names_of(kinds) -> set[str]:
+    return {kind.__name__ for kind in kinds}
+
+
 def code_words(text: str) -> set[str]:
     return {word.strip('"') for word in re.findall(r"`([^`]+)`", text)}
 
@@ -146,20 +150,15 @@ def test_solvers_are_listed():
 
 
 def test_scenario_types_are_listed():
-    from experiments.harness.scenario import CONTROLLERS
-
-    def names(kinds):
-        return {kind.__name__ for kind in kinds}
-
     page = "docs/scenarios.md"
     listed = lambda start: code_words(section(page, start))
-    assert listed("- Joints:") == set(scenario.JOINTS)
-    assert listed("- Parts:") == names(scenario.PARTS)
-    assert listed("- Controllers:") == names(CONTROLLERS)
-    assert listed("- Inside parts:") == set(scenario.FUNCTIONS)
-    inner = set(scenario.INNER) - set(scenario.FUNCTIONS)
+    assert listed("- Joints:") == set(scenario_kinds.JOINTS)
+    assert listed("- Parts:") == names_of(scenario_kinds.PARTS)
+    assert listed("- Controllers:") == names_of(KINDS)
+    assert listed("- Inside parts:") == set(scenario_kinds.FUNCTIONS)
+    inner = set(scenario_kinds.INNER) - set(scenario_kinds.FUNCTIONS)
     assert listed("- Inside hydraulic circuits:") == inner
-    assert listed("- Inside contacts:") == set(scenario.TOUCHING)
+    assert listed("- Inside contacts:") == set(scenario_kinds.TOUCHING)
     assert listed("- Drawn shapes:") == set(scenario.SHAPES)
 
 
@@ -191,10 +190,6 @@ def test_terms_are_listed():
     terms = {k.__name__ for k in kinds if issubclass(k, AbstractTerm)}
     terms -= names_of(abstract)
     assert first_column(section("docs/control.md", "| term |", "\n\n")) == terms
-
-
-def names_of(kinds) -> set[str]:
-    return {kind.__name__ for kind in kinds}
 
 
 def test_joints_are_listed():
