@@ -220,10 +220,10 @@ class Objective(AbstractProblem):
 
     # Cost -----------------------------------------------------------------------------
 
-    def _penalties(self, seen: Evaluation) -> Float[Array, " scenarios"]:
+    def _penalties(self, evaluation: Evaluation) -> Float[Array, " scenarios"]:
         """Return the penalty of each scenario for the limits that it exceeds."""
-        penalty, mu = jnp.zeros(len(seen.ok)), self.penalty
-        for name, g in seen.excess.items():
+        penalty, mu = jnp.zeros(len(evaluation.ok)), self.penalty
+        for name, g in evaluation.excess.items():
             held = self.multipliers[name]
             pushed = jnp.maximum(held + mu * g, 0.0)
             penalty = penalty + jnp.mean(pushed**2, 1) / (2 * mu)
@@ -252,8 +252,8 @@ class Objective(AbstractProblem):
 
     def cost(self, x: Flat) -> Scalar:
         """Return the cost over all scenarios, penalties included."""
-        seen = self.evaluate(x)
-        return self.total(seen.costs, self._penalties(seen), seen.ok)
+        evaluation = self.evaluate(x)
+        return self.total(evaluation.costs, self._penalties(evaluation), evaluation.ok)
 
     def costs(self, xs: Float[Array, "points k"]) -> Float[Array, " points"]:
         """Return the costs of many gains, simulated in one batch."""
@@ -263,9 +263,10 @@ class Objective(AbstractProblem):
         limits = again((self.multipliers, self.loop))
         new = (self.scenarios.repeated(count), *limits)
         many = eqx.tree_at(at, self, new, is_leaf=lambda x: x is None)
-        seen = many.evaluate_each(jnp.repeat(xs, n, axis=0))
+        evaluation = many.evaluate_each(jnp.repeat(xs, n, axis=0))
         rows = [
-            x.reshape(count, n) for x in (seen.costs, many._penalties(seen), seen.ok)
+            x.reshape(count, n)
+            for x in (evaluation.costs, many._penalties(evaluation), evaluation.ok)
         ]
         return jax.vmap(self.total)(*rows)
 
@@ -277,8 +278,8 @@ class Objective(AbstractProblem):
         """
 
         def both(xs: Array) -> tuple[tuple[Array, Array], Array]:
-            seen = self.evaluate_each(xs)
-            return (seen.costs, self._penalties(seen)), seen.ok
+            evaluation = self.evaluate_each(xs)
+            return (evaluation.costs, self._penalties(evaluation)), evaluation.ok
 
         (costs, penalties), pull, ok = jax.vjp(both, self._in_all(x), has_aux=True)
         value, weights = jax.value_and_grad(self.total, (0, 1))(costs, penalties, ok)

@@ -57,7 +57,7 @@ class TuningResult(eqx.Module):
         """Initial gains by path."""
         return self.objective.gains(self.objective.x0)
 
-    def figures(self) -> dict[str, dict[str, tuple[float, float]]]:
+    def summary(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return numbers before and after tuning, by set of scenarios and by name.
 
         **Returns:** the cost, its terms, the largest excess of every limit and the
@@ -75,7 +75,7 @@ class TuningResult(eqx.Module):
     @property
     def cost_ratio(self) -> float:
         """Cost after tuning over that before, on held-out scenarios if there are."""
-        before, after = [*self.figures().values()][-1]["cost"]
+        before, after = [*self.summary().values()][-1]["cost"]
         return after / before
 
     @property
@@ -95,7 +95,7 @@ class TuningResult(eqx.Module):
     @property
     def better(self) -> bool:
         """Whether the cost fell and neither stability nor a scenario was lost."""
-        lost = [*self.figures().values()][-1]["diverged"]
+        lost = [*self.summary().values()][-1]["diverged"]
         return self.cost_ratio < 1 and self.stable is not False and lost[1] <= lost[0]
 
     def sensitivity(self) -> dict[str, tuple[float, float]]:
@@ -142,7 +142,7 @@ class TuningResult(eqx.Module):
     def __str__(self) -> str:
         head = ("gain", "before", "after", "cost at -10 %", "+10 %")
         said = [_table([head, *self.gain_table()])]
-        for where, numbers in self.figures().items():
+        for where, numbers in self.summary().items():
             count = len(self.evaluations[where][0].ok)
             lines = [(f"{count} scenarios {where}", "before", "after")]
             lines += [(k, f"{a:.5g}", f"{b:.5g}") for k, (a, b) in numbers.items()]
@@ -163,9 +163,9 @@ class TuningResult(eqx.Module):
         return "\n\n".join(said)
 
     def save(self, path: str | Path) -> None:
-        """Write gains, by path, and figures to a JSON file."""
+        """Write gains, by path, and the summary to a JSON file."""
         gains = {k: np.asarray(x).tolist() for k, x in self.gains.items()}
-        text = {"gains": gains, "figures": self.figures()}
+        text = {"gains": gains, "summary": self.summary()}
         Path(path).write_text(json.dumps(text, indent=2) + "\n")
 
 
@@ -181,13 +181,13 @@ def load_gains(path: str | Path) -> dict[str, Array]:
     return {k: jnp.asarray(x, float) for k, x in gains.items()}
 
 
-def _numbers(objective: Objective, seen: Evaluation) -> dict[str, float]:
-    """Return the figures of one evaluation, by name."""
-    ok = np.asarray(seen.ok)
+def _numbers(objective: Objective, evaluation: Evaluation) -> dict[str, float]:
+    """Return the summary of one evaluation, by name."""
+    ok = np.asarray(evaluation.ok)
     mean = lambda x: float(np.mean(np.asarray(x)[ok]))
-    found = {"cost": float(objective.risk_of(seen.costs, seen.ok))}
-    found |= {name: mean(x) for name, x in seen.terms.items()}
-    for name, g in seen.excess.items():
+    found = {"cost": float(objective.risk_of(evaluation.costs, evaluation.ok))}
+    found |= {name: mean(x) for name, x in evaluation.terms.items()}
+    for name, g in evaluation.excess.items():
         found[f"{name} exceeded by"] = max(0.0, float(np.max(np.asarray(g)[ok])))
     return found | {"diverged": float(np.sum(~ok))}
 

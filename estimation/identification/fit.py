@@ -71,7 +71,7 @@ def fit(
     problem, validation = _hold_out(whole, hold_out)
     solver = solver_for(method, tolerance)
     if is_least_squares(solver):
-        eqx.filter_eval_shape(problem.weighed, jnp.zeros(1))  # refuses a scalar loss
+        eqx.filter_eval_shape(problem.apply_loss, jnp.zeros(1))  # refuses a scalar loss
     x0 = _starting_points(problem, starts)
     J = linearise_residuals(_fisher(problem), x0[0])[1]
     identifiability = of_jacobian(problem, J, limit)
@@ -192,7 +192,7 @@ def _summary(
     best = int(jnp.argmin(costs))
     x = xs[best]
     _, J = linearise_residuals(_fisher(problem), x)
-    model, placed = problem.placed(x)
+    model, placed = problem.models_at(x)
     return FitResult(
         problem=problem,
         x=x,

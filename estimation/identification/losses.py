@@ -14,21 +14,21 @@ from jaxtyping import Array, Float
 from djdyn.typing import Scalar, si
 
 
-Flat = Float[Array, " n"]  # residuals
+ResidualVector = Float[Array, " n"]
 
 
 class AbstractLoss(eqx.Module):
     """A loss as a map from residuals to residuals."""
 
     @abc.abstractmethod
-    def __call__(self, r: Flat) -> Flat:
+    def __call__(self, r: ResidualVector) -> ResidualVector:
         """Return residuals whose squares are the loss."""
 
 
 class Squares(AbstractLoss):
     """Least squares, for normal noise."""
 
-    def __call__(self, r: Flat) -> Flat:
+    def __call__(self, r: ResidualVector) -> ResidualVector:
         return r
 
 
@@ -37,7 +37,7 @@ class Huber(AbstractLoss):
 
     width: Scalar = eqx.field(converter=si("", above=0.0), default=1.345)
 
-    def __call__(self, r: Flat) -> Flat:
+    def __call__(self, r: ResidualVector) -> ResidualVector:
         x = jnp.abs(r) / self.width
         far = jnp.sign(r) * self.width * jnp.sqrt(jnp.maximum(2 * x - 1, 1.0))
         return jnp.where(x > 1, far, r)
@@ -48,7 +48,7 @@ class SoftL1(AbstractLoss):
 
     width: Scalar = eqx.field(converter=si("", above=0.0), default=1.345)
 
-    def __call__(self, r: Flat) -> Flat:
+    def __call__(self, r: ResidualVector) -> ResidualVector:
         z = (r / self.width) ** 2
         return r * jnp.sqrt(2 / (jnp.sqrt(1 + z) + 1))
 
@@ -58,7 +58,7 @@ class Cauchy(AbstractLoss):
 
     width: Scalar = eqx.field(converter=si("", above=0.0), default=2.385)
 
-    def __call__(self, r: Flat) -> Flat:
+    def __call__(self, r: ResidualVector) -> ResidualVector:
         z = (r / self.width) ** 2
         near = z < 1e-8
         safe = jnp.where(near, 1.0, z)

@@ -88,7 +88,7 @@ class Problem(AbstractProblem):
         """Return the entries of `x` by path: shared ones, and those of each trial."""
         return ravel_pytree(self._packed())[1](x)
 
-    def _listed(self) -> list[tuple[str, FreeParameter, Array]]:
+    def unknowns(self) -> list[tuple[str, FreeParameter, Array]]:
         """Return name, transform and unconstrained value, in the order of `x`."""
         shared, own = self._packed()
         at = {f.path: f for f in self.free}
@@ -101,13 +101,13 @@ class Problem(AbstractProblem):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all entries of `x`."""
-        return entries({name: x for name, _, x in self._listed()})
+        return entries({name: x for name, _, x in self.unknowns()})
 
     @property
     def scale(self) -> Flat:
         """Typical change of each unknown: its prior's deviation, or its size."""
         found = []
-        for name, f, x in self._listed():
+        for name, f, x in self.unknowns():
             size, prior = jnp.ones(x.shape), self._prior(name)
             if isinstance(f.transform, Unbounded):
                 largest = jnp.max(jnp.abs(x))
@@ -128,7 +128,7 @@ class Problem(AbstractProblem):
         for trial, mine in zip(self.trials, own, strict=True):
             theta |= {f"{trial.name}/{path}": v for path, v in mine.items()}
         found = {}
-        for name, f, _ in self._listed():
+        for name, f, _ in self.unknowns():
             inside = f.transform.constrain(theta[name])
             if isinstance(inside, dict):
                 found |= {f"{name}.{leaf}": v for leaf, v in inside.items()}
@@ -140,7 +140,7 @@ class Problem(AbstractProblem):
         """Return all parameters in one flat array."""
         return jnp.concatenate([v.ravel() for v in self.values(x).values()])
 
-    def placed(self, x: Flat) -> tuple[PyTree, list[tuple[PyTree, PyTree]]]:
+    def models_at(self, x: Flat) -> tuple[PyTree, list[tuple[PyTree, PyTree]]]:
         """Return the model with unknowns put in, and model and start of each trial."""
         shared, own = self.split(x)
         model = unpack(self.model, self.free, shared) if self.free else self.model
@@ -182,9 +182,9 @@ class Problem(AbstractProblem):
     def residuals(self, x: Flat, adjoint: str = "forward") -> Float[Array, " n"]:
         """Return residuals of the data by the loss, additional ones, and of priors."""
         r, extra = self.data_residuals(x, adjoint)
-        return jnp.concatenate([self.weighed(r), extra, self.prior_residuals(x)])
+        return jnp.concatenate([self.apply_loss(r), extra, self.prior_residuals(x)])
 
-    def weighed(self, r: Float[Array, " n"]) -> Float[Array, " n"]:
+    def apply_loss(self, r: Float[Array, " n"]) -> Float[Array, " n"]:
         """Return the loss of residuals as residuals; refuse a scalar loss."""
         r = self.loss(r)
         if r.ndim == 0:

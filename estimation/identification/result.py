@@ -99,7 +99,7 @@ class FitResult:
     def intervals(self, z: float = 1.96) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return intervals of `z` standard errors by path, within the domains."""
         found, at = {}, 0
-        for name, f, like in self.problem._listed():
+        for name, f, like in self.problem.unknowns():
             one = slice(at, at + like.size)
             at += like.size
             if isinstance(f.transform, ELEMENTWISE_TRANSFORMS):

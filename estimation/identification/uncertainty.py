@@ -148,7 +148,7 @@ def prediction_bands(fit: FitResult) -> dict[str, tuple[np.ndarray, np.ndarray]]
 @eqx.filter_jit
 def _predictions(problem: Problem, x: Flat) -> tuple[list[Array], list[Array]]:
     def all_of_them(x: Flat) -> list[Array]:
-        _, placed = problem.placed(x)
+        _, placed = problem.models_at(x)
         pairs = zip(problem.trials, placed, strict=True)
         return [t.predicted(*both, "forward")[0] for t, both in pairs]
 

@@ -1,4 +1,4 @@
-"""A massless line between two frames, as long as it was paid out: winches in 1-D."""
+"""A massless elastic line of variable length between two frames, for 1-D winches."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ class Line(AbstractPart):
         return self.damping * speed**2
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
-        """Work at the drum, and the energy of the strained line that it lets out."""
+        """Return the work at the drum and the energy of the strained line paid out."""
         tension = self(t, state, world, signals).outputs["tension_start"]
         strain = self._stretch(state, world)[2] / state["length"]
         return -(tension + self.EA * strain**2 / 2) * signals[self.rate]

@@ -28,7 +28,7 @@ def signals(q_d, v_d, a_d, j_d, P_L) -> dict:
 
 
 def one_pressure_rates(control: Backstepping, x, j_d):
-    """The control plant model: one pressure difference a joint, no friction."""
+    """Return the rates of the control plant model: one pressure difference a joint."""
     q, v, P_L, q_d, v_d, a_d, e0 = x
     world = djdyn.forward_kinematics(ARM, q, v)
     u = control(0.0, {"integral": e0}, world, signals(*x[3:6], j_d, P_L)).outputs["u"]
@@ -62,7 +62,7 @@ def tuned(**gains) -> Backstepping:
 
 @eqx.filter_jit
 def along(control: Backstepping, x, j_d):
-    """Lyapunov's function and its rate, and the errors' own rates, on the model."""
+    """Return the Lyapunov function, its rate, and the errors' rates, on the model."""
     rates = one_pressure_rates(control, x, j_d)
 
     def errors(x):
@@ -95,7 +95,7 @@ def test_pressure_errors_decay_and_lyapunov_falls_bond_graph_v19(seed):
 
 
 def test_closed_loop_eigenvalues_bond_graph_v18():
-    """Torques that pressures would give if they followed at once."""
+    """The torques are those of pressures that follow their set points at once."""
     control = titan.controller()
     zero = jnp.zeros(6)
 
@@ -129,7 +129,7 @@ GAIN_NAMES = ("kp", "kd", "ki", "k3")
 
 @eqx.filter_jit
 def areas(gains, x, j_d):
-    """Valve areas over a typical one, and their change along the gains themselves."""
+    """Return relative valve areas, and their change with all gains."""
 
     def u(gains):
         where = lambda c: [getattr(c, k) for k in GAIN_NAMES]
@@ -146,7 +146,7 @@ def areas(gains, x, j_d):
 
 
 def slopes(gains, x, j_d, smooth=True):
-    """Change by the derivative and by differences from below and from above."""
+    """Return the change by the derivative and by differences from both sides."""
     scaled = lambda s: tuple(s * g for g in gains)
     value, change, gap = areas(gains, x, j_d)
     if smooth:  # at a kink forward and reverse may take different sides
@@ -158,7 +158,7 @@ def slopes(gains, x, j_d, smooth=True):
 
 
 def test_gradients_to_the_gains():
-    """In motion, without any error, with a valve that cannot do it, and shut."""
+    """Cases: in motion, without errors, with a saturated valve, and with a shut one."""
     control = tuned()
     gains = tuple(getattr(control, k) for k in GAIN_NAMES)
     x, j_d = state(0)
@@ -211,7 +211,7 @@ def test_tracking_run_bond_graph_v20():
     ids=["computed torque", "PD"],
 )
 def test_an_arm_is_held_where_it_should_be(control):
-    """At the target both give gravity's torque; off it, each its own law."""
+    """At the target both controllers give gravity's torque; off it, their own laws."""
     where = jnp.array([0.3, 0.5, -0.7, 0.4, -0.2, 0.9])
     path = Still(Constant(where))
     parts = {"path": path, "pd": control, "motors": JointActuator(titan.JOINTS, "pd.u")}
@@ -225,7 +225,7 @@ def test_an_arm_is_held_where_it_should_be(control):
 
 
 class Still(djdyn.AbstractSignalPart):
-    """A place to be at rest at."""
+    """A constant reference."""
 
     path: Constant
 
@@ -245,5 +245,5 @@ def test_bad_controllers_are_refused():
         )
     body = djdyn.Body("ball", "world", djdyn.Spherical(), 1.0, I_BC=np.eye(3))
     parts = {"path": Reference([0.0]), "pd": PDGravity("path", 1.0, 1.0)}
-    with pytest.raises(ValueError, match=r"4 for 3 speeds"):
+    with pytest.raises(ValueError, match=r"4 coordinates and 3 speeds"):
         djdyn.System(djdyn.Mechanism((body,)), parts)

@@ -78,7 +78,7 @@ def test_sampled_guidance_is_the_same():
 
 
 def test_bad_guidance_is_refused():
-    with pytest.raises(ValueError, match=r"the lower is above"):
+    with pytest.raises(ValueError, match=r"the lower limit .* is above"):
         Joystick("stick", [0.3], [0.0], 1.0, 0.0)
     with pytest.raises(ValueError, match=r"signal 'target' has shape \(2,\)"):
         idle({"path": ReferenceModel("target", [0.0])}, target=[0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Plans beside regulators of finite horizons and a bounded search by SciPy."""
+"""Plans, compared with finite-horizon regulators and a bounded search by SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,7 @@ def test_a_linear_plan_is_riccatis(step):
 
 
 def test_inputs_stay_in_their_box(step):
-    """The same problem by a quasi-Newton search with bounds."""
+    """SciPy's quasi-Newton search with bounds finds the same inputs."""
     one = lambda x: ilqr(
         step, running, final, x, jnp.zeros((N, 1)), low=-1.0, high=1.0, tolerance=1e-12
     )
@@ -80,7 +80,7 @@ def test_a_plan_made_anew_at_every_step_brings_it_home(step):
 
 def test_a_plan_needs_inputs():
     body = djdyn.Body("slide", "world", djdyn.Prismatic((1, 0, 0)), 2.0)
-    with pytest.raises(ValueError, match="needs inputs"):
+    with pytest.raises(ValueError, match="needs a system with inputs"):
         flat_step(djdyn.System(djdyn.Mechanism((body,))), DT)
 
 

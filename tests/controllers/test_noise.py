@@ -1,4 +1,4 @@
-"""Noise of sensors."""
+"""Sensor noise."""
 
 import jax
 import jax.numpy as jnp

@@ -24,7 +24,7 @@ SWING = 2 * np.pi / 5
 def hoist(
     parts, mass=204.536, damping=1e2, deck=0.0
 ) -> tuple[djdyn.System, djdyn.State]:
-    """A payload under a deck that may heave, at rest."""
+    """Return a static payload under a deck that may heave."""
     motion = Heave(deck) if callable(deck) else Heave(Harmonic(deck, 2 * np.pi / 8))
     bodies = (
         djdyn.Body("deck", "world", djdyn.Prescribed(motion), 1.0),
@@ -87,7 +87,7 @@ def test_tension_mode_follows_a_varying_set_point():
 
 
 def test_the_brake_stops_the_drum_and_the_drive_takes_over_again():
-    """Let go at 1 s from 0.5 m/s at 3 m/s2: still after 1/6 s; taken up at 2 s."""
+    """Disengaged at 1 s at 0.5 m/s, it stops within 1/6 s at 3 m/s2; engaged at 2 s."""
     clutch = Interpolated([0.999, 1.0, 1.999, 2.0], [1.0, 0.0, 0.0, 1.0])
     parts = {
         "order": Reference(0.5),
@@ -127,7 +127,7 @@ def test_heave_compensation(hold):
 
 
 def test_height_feedback_brings_the_payload_where_it_should_be():
-    """A first-order approach at kp, along a height that itself moves."""
+    """The payload approaches a moving height as a first-order lag of rate kp."""
     path = Harmonic(2.0, 0.5, mean=-31.0)
     gains = {"kp": 2.0, "limit": 5.0, "deck": "sheave.climb"}
     parts = {
@@ -146,7 +146,7 @@ def test_height_feedback_brings_the_payload_where_it_should_be():
 
 
 def test_gradients_through_limits_and_brake():
-    """PID gains, limits and set points, in both modes, through saturation."""
+    """Gradients to PID gains, limits and set points, in both modes, with saturation."""
     clutch = Interpolated([0.2, 0.25], [1.0, 0.0])
     parts = {
         "order": Reference(2300.0),

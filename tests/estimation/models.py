@@ -9,7 +9,7 @@ from djdyn.typing import si
 
 
 class Decay(eqx.Module):
-    """`height * exp(-rate * t) + floor`."""
+    """An exponential decay, `height * exp(-rate * t) + floor`."""
 
     height: Array = eqx.field(converter=si("m"), default=1.0)
     rate: Array = eqx.field(converter=si("1/s", above=0.0), default=1.0)
@@ -26,7 +26,7 @@ def decay_from(model: Decay, times: np.ndarray, start: dict[str, Array]) -> Arra
 
 
 class Line(eqx.Module):
-    """Straight: `a + b t`, and an offset that only adds to `a`."""
+    """A line `a + b t`, with an offset that only adds to `a`."""
 
     a: Array = eqx.field(converter=si("m"), default=0.0)
     b: Array = eqx.field(converter=si("m/s"), default=0.0)

@@ -1,4 +1,4 @@
-"""Linear equations of systems, and their regulators, beside closed forms and SciPy."""
+"""Linearised systems and their regulators, compared with closed forms and SciPy."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -55,7 +55,7 @@ def test_regulators_are_those_of_riccati(linear):
 
 
 def test_the_regulated_wagon_has_margins(linear):
-    """At least half and twice the gain, and 60 degrees: Safonov and Athans, 1977."""
+    """LQR bears half to twice the gain and 60 degrees (Safonov and Athans, 1977)."""
     import control
 
     K = np.asarray(lqr(linear, Q, R))

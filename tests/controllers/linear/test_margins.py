@@ -1,4 +1,4 @@
-"""Margins of loops beside closed forms."""
+"""Margins of loops, compared with closed forms."""
 
 import jax
 import jax.numpy as jnp
@@ -32,12 +32,12 @@ def slides(coupled: bool) -> djdyn.System:
 
 
 def crossing(m: float) -> float:
-    """Where the gain of (kp + kd s) / (m s2) is one, rad/s."""
+    """Return the crossover frequency of (kp + kd s) / (m s2), rad/s."""
     return np.sqrt((KD**2 + np.sqrt(KD**4 + 4 * m**2 * KP**2)) / (2 * m**2))
 
 
 def by_hand(m: float, delay: float) -> float:
-    """Phase margin, deg, of (kp + kd s) / (m s2) behind a delay."""
+    """Return the phase margin, deg, of (kp + kd s) / (m s2) with a delay."""
     w = crossing(m)
     return np.degrees(np.arctan(KD * w / KP) - w * delay)
 
@@ -56,7 +56,7 @@ def test_phase_margins_are_those_by_hand(delay):
 
 
 def test_a_loop_at_its_margin_is_at_its_edge():
-    """With the delay that its phase allows, both margins are gone."""
+    """A loop with the delay that its phase margin allows has no margins left."""
     system = slides(False)
     y = system.initial_state()
     edge = np.radians(by_hand(MASS, 0.0)) / crossing(MASS)
@@ -66,7 +66,7 @@ def test_a_loop_at_its_margin_is_at_its_edge():
 
 
 def test_other_loops_stay_closed():
-    """The response of one loop by matrices of the coupled masses."""
+    """The response of one loop follows from the matrices of the coupled masses."""
     system = slides(True)
     found = margins(system, system.initial_state(), "pid.u", delay=0.02)
     M = np.array([[4 * MASS, 3 * MASS], [3 * MASS, 3 * MASS]])
@@ -113,7 +113,7 @@ def test_loops_of_several_signals_are_opened_like_those_of_one():
 
 
 def test_moduli_of_several_loops_have_derivatives():
-    """By all four matrices, each loop opened with the others closed."""
+    """Derivatives by all four matrices, each loop opened with the others closed."""
     rng = np.random.default_rng(3)
     A = rng.normal(size=(5, 5)) - 4 * np.eye(5)
     B, C, D = (rng.normal(size=s) for s in ((5, 3), (3, 5), (3, 3)))
@@ -130,7 +130,7 @@ def test_moduli_of_several_loops_have_derivatives():
 
 
 def test_batches_of_moduli_come_back_and_are_those_of_each():
-    """With gradients; LAPACK's batches deadlock where two of them run at once."""
+    """Batches and their gradients finish: LAPACK's batches can deadlock in pairs."""
     rng = np.random.default_rng(4)
     A = rng.normal(size=(16, 12, 12)) - 6 * np.eye(12)
     rest = (0.5 * rng.normal(size=(16, *s)) for s in ((12, 3), (3, 12), (3, 3)))

@@ -1,4 +1,4 @@
-"""Terms of costs: values by hand, and slopes by differences."""
+"""Cost terms: values by hand, and gradients by differences."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ T = jnp.linspace(0.0, 2.0, 41)
 
 
 def response(w: jnp.ndarray) -> jnp.ndarray:
-    """Two errors that swing out."""
+    """Return two decaying oscillations."""
     a = jnp.exp(-w[0] * T) * jnp.cos(w[1] * T)
     return jnp.stack([a, w[2] * jnp.sin(T * w[1]) * a + 0.1], 1)
 

@@ -1,4 +1,4 @@
-"""Tuning beside closed forms: regulators, responses of second order, limits."""
+"""Tuning, compared with closed forms: regulators, second-order responses, limits."""
 
 import warnings
 
@@ -60,7 +60,7 @@ COST = {
 
 @pytest.mark.parametrize("method", ["bfgs", "lm", "nl2sol"])
 def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
-    """Least of the integral of q2 + rho u2: kp2 = 1/rho, kd2 = 2 m kp."""
+    """The integral of q2 + rho u2 is least for kp2 = 1/rho, kd2 = 2 m kp."""
     found = tune(
         slide, 16.0, free=GAINS, cost=COST, scenarios=moved, saves=801,
         search=SearchOptions(method=method),
@@ -85,7 +85,7 @@ def test_the_best_gains_are_those_of_a_regulator(slide, moved, method):
 
 
 def test_a_limit_is_kept(slide, tmp_path):
-    """From rest at 1 m the effort is largest at the start, kp times 1 m."""
+    """The effort is largest at the start, kp times 1 m."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     found = tune(
         slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
@@ -94,14 +94,14 @@ def test_a_limit_is_kept(slide, tmp_path):
     )  # fmt: skip
     assert np.allclose(found.gains["pid.kp"], 4.0, rtol=5e-3)
     assert found.simulations[0] == 8  # two gradients: one of what limits add alone
-    assert found.figures()["tuned on"]["force exceeded by"][1] < 5e-3
+    assert found.summary()["tuned on"]["force exceeded by"][1] < 5e-3
     found.save(tmp_path / "gains.json")
     again = djdyn.with_parameters(slide, c.load_gains(tmp_path / "gains.json"))
     assert np.allclose(djdyn.get_parameters(again, "pid.kd"), found.gains["pid.kd"])
 
 
 def test_penalties_are_what_limits_add(slide):
-    """From 1 m the effort of 2 N exceeds its limit."""
+    """The effort of 2 N at 1 m exceeds its limit."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     cost = {"tracking": MeanSquare("slide.q", scale=0.3)}
     search = SearchOptions(max_steps=1)
@@ -118,7 +118,7 @@ def test_penalties_are_what_limits_add(slide):
 
 
 def test_many_gains_are_looked_at_at_once(slide, moved):
-    """As if one after another, with limits and margins; CMA-ES and random search."""
+    """A batch has the costs of single runs, also with limits and margins."""
     pytest.importorskip("cma")
     found = tune(
         slide, 3.0, free=GAINS, cost=COST, scenarios=moved, saves=151,
@@ -139,7 +139,7 @@ def test_many_gains_are_looked_at_at_once(slide, moved):
 
 
 def test_gains_that_are_best_at_a_bound_end_there(slide):
-    """Errors alone cost something, so stiffness goes as far as it may."""
+    """Only errors have a cost, so the stiffness reaches its bound."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     free = [
         FreeParameter("pid.kp", djdyn.Box([1.0], [6.0])),
@@ -154,7 +154,7 @@ def test_gains_that_are_best_at_a_bound_end_there(slide):
 
 
 def test_a_margin_is_kept(slide):
-    """Without it gains grow until the loop bears no delay."""
+    """Without the margin, gains grow until the loop tolerates no delay."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     found = tune(
         slide, 6.0, free=GAINS, cost={"tracking": MeanSquare("slide.q", scale=0.3)},
@@ -163,11 +163,11 @@ def test_a_margin_is_kept(slide):
     )  # fmt: skip
     assert found.margins is not None
     assert np.allclose(found.margins[1].modulus, 0.7, atol=5e-3)
-    assert found.figures()["tuned on"]["modulus margin exceeded by"][1] < 2e-3
+    assert found.summary()["tuned on"]["modulus margin exceeded by"][1] < 2e-3
 
 
 def test_margins_of_a_motion_have_derivatives_by_gains(slide):
-    """Where a spring hardens, they are those about where each run is."""
+    """With a hardening spring, margins depend on where each run is."""
     bent = JointSpring("slide", 40.0, exponent=3)
     system = djdyn.System(slide.mechanism, {**slide.parts, "bent": bent}, slide.inputs)
     some = c.Scenarios({}, system.initial_state(q={"slide": 1.0}))
@@ -198,7 +198,7 @@ def test_margins_of_a_motion_have_derivatives_by_gains(slide):
 
 
 def test_moduli_have_derivatives(slide):
-    """Beside those of `margins`, and beside differences."""
+    """Values are those of `margins`, derivatives those of differences."""
     y = slide.initial_state()
 
     @jax.jit
@@ -231,7 +231,7 @@ def test_moduli_have_derivatives(slide):
 
 
 def test_a_limit_that_cannot_be_kept_is_named(slide):
-    """A force of 4 N cannot come from gains of at least 5 N/m a metre away."""
+    """Gains of at least 5 N/m cannot keep the force below 4 N at 1 m."""
     start = c.Scenarios({}, slide.initial_state(q={"slide": 1.0}))
     stiff = djdyn.with_parameters(slide, {"pid.kp": jnp.array([6.0])})
     with pytest.warns(UserWarning, match=r"limit 'force' is not kept.* in 1 of 1"):
@@ -265,7 +265,7 @@ def test_risks_look_at_the_worst(slide, moved, risk):
     found = tune(slide, 4.0, search=SearchOptions(risk=risk, max_steps=2), **given)
     costs = np.sort(found.evaluations["tuned on"][1].costs)
     wanted = costs[-1] if risk == "worst" else costs[-4:].mean()
-    assert np.isclose(found.figures()["tuned on"]["cost"][1], wanted)
+    assert np.isclose(found.summary()["tuned on"]["cost"][1], wanted)
 
 
 @pytest.mark.parametrize("diverged", ["penalise", "exclude"])
@@ -280,7 +280,7 @@ def test_a_scenario_that_diverges_spoils_no_other(slide, diverged):
             search=SearchOptions(diverged=diverged, max_steps=10),
             robustness=RobustnessMargins(2.0, "pid.u", modulus=0.5), **HOW,
         )  # fmt: skip
-    assert found.figures()["tuned on"]["diverged"] == (1.0, 1.0)
+    assert found.summary()["tuned on"]["diverged"] == (1.0, 1.0)
     assert np.all(np.isfinite(found.x)) and found.cost_ratio < 1
     assert (
         found.spectral_abscissa is not None

@@ -1,4 +1,4 @@
-"""Filters and smoothers beside what linear algebra says, and on a spinning body."""
+"""Filters and smoothers, compared with linear algebra."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -43,7 +43,7 @@ Q, R = DRIVE @ DRIVE.T * DT, np.diag(NOISE**2)
 
 
 def record() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, measurements, and which are seen: one, both or none at a time."""
+    """Return times, measurements, and which are visible: one, both or none."""
     rng, x, z = np.random.default_rng(0), X0 + np.array([0.2, 0.3]), []
     for _ in range(N):
         z.append(x + NOISE * rng.normal(size=2))
@@ -61,7 +61,7 @@ def known(x) -> dict:
 
 
 def by_hand() -> tuple[np.ndarray, np.ndarray, float]:
-    """Kalman's equations, with only the rows that were measured."""
+    """Return the Kalman filter with only the rows that were measured."""
     x, P, xs, Ps, log = X0, P0, [], [], 0.0
     for z, seen in zip(Z, SEEN, strict=True):
         H, r = np.eye(2)[seen], z[seen] - x[seen]
@@ -76,7 +76,7 @@ def by_hand() -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def in_one() -> tuple[np.ndarray, np.ndarray]:
-    """All states at once, by least squares: prior, motion and measurements as rows."""
+    """Return all states by one least squares: prior, motion and measurements."""
     rows, right = [], []
 
     def add(root, blocks, value):
@@ -102,7 +102,7 @@ def joined(y) -> np.ndarray:
 
 @pytest.mark.parametrize("method", ["extended", "unscented"])
 def test_filter_of_a_linear_system(method):
-    """Kalman's own equations; hidden numbers, whatever they are, do not count."""
+    """The filter is the textbook's; values of hidden measurements do not matter."""
     z = np.where(SEEN, Z, 1e9)
     found = kalman_filter(MODEL, TIMES, z, SEEN, **known(X0), method=method)
     x, P, log = by_hand()
@@ -136,7 +136,7 @@ def test_horizon_over_all_is_least_squares():
 
 
 def test_horizon_of_a_linear_system_is_kalmans_filter():
-    """However short, since the arrival cost forgets nothing."""
+    """Any window gives the Kalman filter, because the arrival cost is exact."""
     follow = lambda z: moving_horizon(MODEL, TIMES, z, SEEN, **known(X0), window=3)
     found = quick_jit(follow)(jnp.asarray(Z))
     assert np.all(found.ok)
@@ -145,7 +145,7 @@ def test_horizon_of_a_linear_system_is_kalmans_filter():
 
 @pytest.mark.slow
 def test_likelihood_can_be_differentiated():
-    """By what the system is made of, by its noises, and by what was measured."""
+    """Derivatives by parameters, noises and measurements are those of differences."""
 
     def loss(theta):
         system = oscillator(theta["stiffness"])
@@ -165,7 +165,7 @@ def test_likelihood_can_be_differentiated():
 
 @pytest.mark.slow
 def test_horizon_can_be_differentiated():
-    """Its solution, not the steps that found it."""
+    """Derivatives are those of the solution, not of the solver's steps."""
 
     def loss(theta):
         model = StateModel(oscillator(theta["stiffness"]), both, DRIVE, NOISE)

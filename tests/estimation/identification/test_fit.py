@@ -1,4 +1,4 @@
-"""Fits beside SciPy's and beside closed forms."""
+"""Fits, compared with SciPy and with closed forms."""
 
 import jax
 import jax.numpy as jnp

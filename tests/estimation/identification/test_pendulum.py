@@ -1,4 +1,4 @@
-"""A pendulum of the library, simulated by adaptive steps: starts are unknown too."""
+"""Fits of a pendulum with unknown starts, simulated by adaptive steps."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""A pendulum far from linear, seen from the side: beside SciPy's least squares."""
+"""A nonlinear pendulum seen from the side, compared with SciPy's least squares."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +22,7 @@ KNOWN = {"y0": SYSTEM.initial_state(X0[:1], X0[1:]), "P0": jnp.diag(SPREAD**2)}
 
 
 def step(x: np.ndarray, w: float) -> np.ndarray:
-    """Runge and Kutta's step of a point pendulum, then a knock."""
+    """Return a Runge-Kutta step of a point pendulum, then an impulse."""
     f = lambda x: np.array([x[1], -9.81 * np.sin(x[0])])
     a = f(x)
     b = f(x + DT / 2 * a)
@@ -51,7 +51,7 @@ TIMES = DT * np.arange(N)
 
 
 def test_likeliest_course_is_that_of_scipy():
-    """With a start that is wrong by a deviation, and noise on the speed alone."""
+    """The start is wrong by one deviation, and only the speed is driven by noise."""
 
     def residuals(unknown):
         xs = course(X0 + SPREAD * unknown[:2], unknown[2:])
@@ -67,7 +67,7 @@ def test_likeliest_course_is_that_of_scipy():
 
 
 def test_a_horizon_follows_a_pendulum():
-    """From five samples at a time, to within what one marker can tell."""
+    """A window of five samples is as accurate as one marker allows."""
     follow = quick_jit(
         lambda z: moving_horizon(MODEL, TIMES, z, SEEN, **KNOWN, window=5)
     )

@@ -1,4 +1,4 @@
-"""A chaotic record: lost in one piece, understood in many."""
+"""Multiple shooting of a chaotic record, which cannot be fitted in one piece."""
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ class Lorenz(eqx.Module):
 
 
 def flow(model: Lorenz, times: np.ndarray, start: dict[str, Array]):
-    """Runge and Kutta's steps from sample to sample."""
+    """Return values and the last state by Runge-Kutta steps between samples."""
 
     def rate(y: Array) -> Array:
         a, b, c = y

@@ -1,4 +1,4 @@
-"""A free body that tumbles, seen by markers: orientations on their manifold."""
+"""Filters of a tumbling free body with markers: orientations on their manifold."""
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,7 @@ LANES = 40
 
 
 def simulated(key):
-    """A true course from an uncertain start, driven and seen through noise."""
+    """Return a true trajectory with process noise, and noisy measurements."""
     keys = jax.random.split(key, 4)
     start = SPREAD * jax.random.normal(keys[0], (12,))
     w = jnp.sqrt(1 / 50) * jax.random.normal(keys[1], (30, 6)) @ DRIVE.T
@@ -53,7 +53,7 @@ def simulated(key):
 
 
 def nees(truth, found):
-    """Squared errors in terms of their covariances."""
+    """Return normalised estimation errors squared."""
     e = jax.vmap(lambda a, b: difference(SYSTEM, a, b))(found.y, truth)
     return jnp.einsum("ni,ni->n", e, jnp.linalg.solve(found.P, e[..., None])[..., 0])
 
@@ -68,7 +68,7 @@ def courses():
 
 @pytest.mark.parametrize("method", ["extended", "unscented"])
 def test_errors_are_as_large_as_the_filter_says(courses, method):
-    """Over a batch of tumbling bodies, with a fifth of the markers hidden."""
+    """A batch of tumbling bodies, with a fifth of the markers hidden."""
 
     def judge(truth, z, seen):
         found = kalman_filter(MODEL, TIMES, z, seen, y0=MEAN, P0=P0, method=method)
@@ -91,7 +91,7 @@ def test_errors_are_as_large_as_the_filter_says(courses, method):
 
 @pytest.mark.slow
 def test_a_horizon_follows_a_tumbling_body(courses):
-    """No worse than the filter, and both nearer than the markers' noise alone."""
+    """It is as accurate as the filter, and both beat the noise of the markers."""
     truth, z, seen = jax.tree.map(lambda x: x[0], courses)
     known = {"y0": MEAN, "P0": P0}
     follow = lambda z: moving_horizon(MODEL, TIMES, z, seen, **known, window=5)
@@ -105,7 +105,7 @@ def test_a_horizon_follows_a_tumbling_body(courses):
 
 @pytest.mark.slow
 def test_derivatives_of_a_filter_at_rest_unturned():
-    """Where the body has not turned, and is just where it was expected."""
+    """Derivatives are finite where the body has not turned and errors are zero."""
     y0 = SYSTEM.initial_state()
     z = jnp.broadcast_to(MODEL.output(jnp.zeros(()), y0)[None], (2, 12))
 

@@ -1,4 +1,4 @@
-"""How surely: beside linear regression, refits and samples."""
+"""Uncertainty, compared with linear regression, bootstrap and samples."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -52,7 +52,7 @@ def test_the_profile_of_a_linear_model_is_a_parabola(straight):
 
 
 def test_refits_are_fits_of_other_data(straight, decayed):
-    """Of a line in one step, as linear least squares; of a decay, as `fit` does."""
+    """A line is fitted in one step as by least squares, a decay as by `fit`."""
     noise = np.random.default_rng(3).standard_normal((4, len(TIMES)))
     x, _ = parametric_bootstrap(
         straight.problem, straight.x, straight.J, jnp.asarray(noise), 1
@@ -88,7 +88,7 @@ def test_bands_are_those_of_linear_regression(straight):
 
 
 class Stretched(eqx.Module):
-    """Samples the line at other times."""
+    """A prediction of the line at stretched times."""
 
     factor: Array = eqx.field(converter=si(""), default=1.0)
 

@@ -1,4 +1,4 @@
-"""Marker files: units, axes, gaps, and what is said of broken ones."""
+"""Marker files: units, axes, gaps, and messages about broken files."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tests.machines import DATA
 
 
 def moving(n: int = 30, rate: float = 100.0) -> MarkerData:
-    """Two markers, each hidden for a while; the second begins hidden."""
+    """Return two markers, each hidden for a while, the second at the start."""
     t = np.arange(n) / rate
     p = np.stack([np.cos(3 * t), np.sin(3 * t), 0.1 + t], -1)
     p = np.stack([p, 0.5 * p + 0.2], 1)
@@ -41,7 +41,7 @@ def test_a_record_that_begins_late_keeps_its_times(ending, tmp_path):
 
 
 def test_trc_in_the_convention_of_opensim():
-    """Millimetres, y up; hidden by blanks, by zeros, and by a row cut short."""
+    """Files in millimetres with y up; blanks, zeros and short rows hide markers."""
     data = read_markers(DATA / "walk.trc", axes="x -z y")
     assert data.labels == ("R.ASIS", "L.ASIS", "V.Sacral")
     assert np.allclose(data.times, [0, 0.01, 0.02, 0.03]) and np.isclose(data.rate, 100)
@@ -59,7 +59,7 @@ def test_text_of_first_principles():
 
 
 def test_c3d_written_by_ezc3d(tmp_path):
-    """In metres and inches, cut at the front, with a residual below zero."""
+    """Files in metres and inches, cut at the front, with negative residuals."""
     ezc3d = pytest.importorskip("ezc3d")
     p = np.ones((4, 2, 5))
     p[:3] = np.random.default_rng(0).uniform(1, 2, (3, 2, 5))
@@ -87,7 +87,7 @@ def test_c3d_written_by_ezc3d(tmp_path):
 
 
 def test_columns_of_a_table_name_their_units(tmp_path):
-    """As in tables of other programs, among columns of other things."""
+    """Tables of other programs have units in headings, and other columns."""
     path = tmp_path / "a.csv"
     path.write_text(
         "# made up\nt_ms,x_deg,max_v,m1x_mm,m1y_mm,m1z_mm\n\n0,1,0,1,2,3\n10,1,0,4,,6"

@@ -1,4 +1,4 @@
-"""Records of markers: gaps stay gaps, and faults are said."""
+"""Recorded markers: gaps stay gaps, and faults are reported."""
 
 import equinox as eqx
 import jax
@@ -44,7 +44,7 @@ def test_a_good_record_is_not_blamed():
 
 
 def test_swapped_labels_are_found():
-    """The two that are mirror images, which their distances alone would not tell."""
+    """Swapped mirror images are found, which distances alone do not show."""
     data = swinging()
     p, rows = data.positions, slice(100, 130)
     swapped = changed(changed(data, 0, rows, p[rows, 2]), 2, rows, p[rows, 0])
@@ -100,7 +100,7 @@ def test_numbers_that_are_none_stay_out():
 
 
 def test_resampling_keeps_gaps():
-    """Straight in between, and only between two samples that were seen."""
+    """Interpolation is linear, and only between two visible samples."""
     t = np.arange(10) / 10.0
     p = np.repeat((2 * t)[:, None, None], 3, -1)
     p[4] = np.nan
@@ -154,7 +154,7 @@ MARKERS = {"elbow": ("upper", (1.0, 0, 0)), "tip": ("lower", (1.0, 0.0, 0.1))}
 
 
 def test_markers_of_a_pendulum():
-    """Where trigonometry puts them, in a run, a batch, and a gradient."""
+    """Markers are where trigonometry puts them, in a run, a batch, and a gradient."""
     system, markers = djdyn.System(double_pendulum()), MarkerSet.of(MARKERS)
     y0 = system.initial_state([0.3, -0.5])
     run = djdyn.simulate(system, 0.5, y0, saveat=6, solver="rk4", dt=0.01)

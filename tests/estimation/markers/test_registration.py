@@ -1,4 +1,4 @@
-"""Rigid bodies from points, beside SciPy's answer."""
+"""Registration of rigid bodies, compared with SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ fit = jax.jit(register)
 
 
 def clouds(m: int, noise: float = 0.0):
-    """Points of B and their images in A."""
+    """Return points of B and their images in A."""
     R, p = Rotation.random(rng=RNG).as_matrix(), RNG.normal(size=3)
     p_B = RNG.normal(size=(m, 3))
     return R, p, p_B, p_B @ R.T + p + noise * RNG.normal(size=(m, 3))
@@ -53,7 +53,7 @@ def test_hidden_points_weigh_nothing():
 
 
 def test_outliers_are_rejected():
-    """Whatever point is wrong, and with two of six."""
+    """Any one point may be wrong, or two of six."""
     robust = jax.jit(lambda a, b: register(a, b, reject=0.01))
     for m, wrong in [(4, (i,)) for i in range(4)] + [(6, (0, 3)), (6, (1, 2))]:
         R, p, p_B, p_A = clouds(m, 1e-4)
@@ -69,7 +69,7 @@ SQUARE = jnp.array([[1.0, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]])
 
 @pytest.mark.parametrize("cloud", ["square", "cube", "random"])
 def test_derivatives_are_those_of_the_solution(cloud):
-    """Where two or three singular values are equal, too."""
+    """Derivatives hold also where two or three singular values are equal."""
     corners = jnp.concatenate([SQUARE + jnp.array([[0, 0, z]]) for z in (-1.0, 1.0)])
     _, _, p_B, p_A = clouds(5, 0.05)
     if cloud != "random":
@@ -94,7 +94,7 @@ def test_many_samples_at_once():
 
 
 def test_frame_of_three_markers():
-    """The third lies along y, the second at negative x, in the plane of z = 0."""
+    """The third point is on the y axis, the second at negative x, with z = 0."""
     p1, p2, p3 = jnp.asarray(RNG.normal(size=(3, 3)))
     X_AF = frame_from_three(p1, p2, p3)
     assert np.allclose(X_AF.R @ X_AF.R.T, np.eye(3)) and np.linalg.det(X_AF.R) > 0
