@@ -119,8 +119,8 @@ class CableSnapshot(eqx.Module):
         load = force - inner - spent + held[:, None] * jnp.concatenate(arrives)
         return CableSnapshot(
             cable, world, places, length, offset, rates, feed, r, v, w, r_dot, measures,
-            rate, motion, mass, mass_rate, load, -jnp.stack([turn0, turn1]), friction, drag,
-            current, pushes, 2 * loss, rope.tensions(measures, rate, damping),
+            rate, motion, mass, mass_rate, load, -jnp.stack([turn0, turn1]), friction,
+            drag, current, pushes, 2 * loss, rope.tensions(measures, rate, damping),
         )  # fmt: skip
 
     def held(self) -> Iterator[tuple[int, Place]]:

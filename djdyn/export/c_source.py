@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -17,12 +17,13 @@ from jaxtyping import Array
 from ..kernels import CFunction, c_array, c_function, c_number, c_type
 from ..multibody import joints
 from ..simulation.checks import check_inputs, check_state
+from ..simulation.options import OptionKeywords, SimulationOptions, resolve_options
 from ..simulation.solvers.fixed_step import METHODS, Clock, one_step
 from ..simulation.vector_field import Field, Inputs
 from ..system.parameters import parameters
 from ..system.state import State
 from ..system.system import System
-from ..typing import Number, Scalar
+from ..typing import Scalar
 
 
 Labels = list[tuple[str, str]]  # names and units of numbers
@@ -126,13 +127,12 @@ def export_c(
     path: str | Path,
     initial_state: State | None = None,
     *,
-    dt: Number,
-    solver: str = "semi_implicit",
-    control_period: Number | None = None,
     inputs: Inputs | None = None,
     precision: Literal["float32", "float64"] | None = None,
+    options: SimulationOptions | None = None,
+    **changes: Unpack[OptionKeywords],
 ) -> None:
-    """Writes `path`, a C99 file, and the header beside it.
+    """Write `path`, a C99 file, and the header beside it.
 
     The file has a function that advances the state by a step, one that gives its rate,
     the initial state, and names. Parameters are constants of the code. The functions'
@@ -140,16 +140,24 @@ def export_c(
 
     **Arguments:**
 
-    - `dt`, `solver`: fixed steps of `"semi_implicit"`, `"rk4"` or `"tsit5"`.
-    - `control_period`: a step takes a sample of the controllers, holds their outputs,
-      and advances this long in steps of `dt`.
     - `inputs`: values or functions of time that become part of the code. The system's
       other inputs are arguments of the C functions.
     - `precision`: of all numbers; that of the system if not given.
+    - `options`: `dt` and `solver` (`"semi_implicit"` if not given) are the fixed steps.
+      With a `control_period`, a step samples the controllers, holds their outputs, and
+      advances this long in steps of `dt`. These may also be given as keywords.
+
+    !!! example
+
+        ```python
+        djdyn.export_c(system, "pendulum.c", dt=1e-3, solver="rk4")
+        ```
     """
     path = Path(path)
     y0 = system.initial_state() if initial_state is None else initial_state
-    _check_arguments(path, solver, precision, dt, control_period)
+    changes = {"solver": "semi_implicit", **changes} if options is None else changes
+    chosen = resolve_options(options, **changes)
+    _check_arguments(path, chosen, precision)
     check_state(system, y0)
     check_inputs(system, inputs)
     flat, unravel = ravel_pytree((y0, jnp.zeros(0)))
@@ -169,40 +177,23 @@ def export_c(
         return c_function(f"{name}_{what}_of", closed, dtype)
 
     name = prefix(path)
-    parts = {
-        "step": function("step", _step(field, solver, float(dt), control_period)),
+    functions = {
+        "step": function("step", _step(field, chosen)),
         "derivative": function("derivative", lambda t, y, u: field(u)(t, y)),
     }
-    known = parameters(system)
-    for key in names:  # these are not constants
-        del known[key]
-    how = f"{solver}, steps of {dt} s"
-    if control_period is not None:
-        how += f", controllers sampled every {control_period} s"
-    bounded = all(part.bounded for part in parts.values())
-    stack = max(part.stack for part in parts.values()) + dtype.itemsize * flat.size
     states = _states(system, y0)
     arguments = [(x, "") for k in names for x in _entries(k, system.inputs[k].shape)]
     text = {
         "name": name,
         "NAME": name.upper(),
         "file": path.stem,
-        "version": importlib.metadata.version("djdyn"),
-        "how": how,
-        "continuous": "" if control_period is None else ", its controllers continuous",
-        "bound": "All loops have" if bounded else "Not all loops have",
-        "stack": -(-stack // 1024) * 1024,
         "states": _listed(states),
         "inputs": _listed(arguments),
         "fixed": _comment(", ".join(inputs or ["none"])).strip(),
-        "parameters": _comment(str(known)),
         "n_state": flat.size,
         "n_input": given.size,
-        "dt": repr(float(control_period or dt)),
-        "real": c_type(dtype),
-        "suffix": "f" if dtype.itemsize == 4 else "",
-        "functions": "\n".join(part.text for part in parts.values()),
         "data": "\n".join(_data(name, dtype, flat, given, states, arguments)),
+        **_about(system, names, chosen, dtype, functions, flat.size),
     }
     source = SOURCE.format(**text)
     for what, out in (("step", "y_next"), ("derivative", "dy")):
@@ -212,22 +203,54 @@ def export_c(
     path.with_suffix(".h").write_text(header)
 
 
+def _about(
+    system: System,
+    inputs: list[str],
+    options: SimulationOptions,
+    dtype: np.dtype,
+    functions: dict[str, CFunction],
+    n_state: int,
+) -> dict[str, Any]:
+    """Return what the file says of the model, its steps and its needs."""
+    constants = parameters(system)
+    for name in inputs:
+        del constants[name]
+    how, period = f"{options.solver}, steps of {options.dt} s", options.control_period
+    if period is not None:
+        how += f", controllers sampled every {period} s"
+    bounded = all(f.bounded for f in functions.values())
+    stack = max(f.stack for f in functions.values()) + dtype.itemsize * n_state
+    return {
+        "version": importlib.metadata.version("djdyn"),
+        "how": how,
+        "continuous": "" if period is None else ", its controllers continuous",
+        "bound": "All loops have" if bounded else "Not all loops have",
+        "stack": -(-stack // 1024) * 1024,
+        "parameters": _comment(str(constants)),
+        "dt": repr(period or options.dt),
+        "real": c_type(dtype),
+        "suffix": "f" if dtype.itemsize == 4 else "",
+        "functions": "\n".join(f.text for f in functions.values()),
+    }
+
+
 def _check_arguments(
-    path: Path,
-    solver: str,
-    precision: str | None,
-    dt: Number,
-    control_period: Number | None,
+    path: Path, options: SimulationOptions, precision: str | None
 ) -> None:
     if path.suffix != ".c":
         raise ValueError(f"a C file's name ends in .c, not {path.name!r}")
-    if solver not in METHODS:
-        raise ValueError(f"fixed steps are {', '.join(METHODS)}, not {solver!r}")
+    if options.solver not in METHODS:
+        there = ", ".join(METHODS)
+        raise ValueError(f"fixed steps are {there}, not {options.solver!r}")
+    if options.dt is None:
+        raise ValueError("exported steps are fixed: give dt, in s")
+    for name in ("control_delay", "jumps", "ledger"):
+        if getattr(options, name) not in (None, False):
+            raise ValueError(f"exported steps have no {name}: leave it out")
     if precision not in (None, "float32", "float64"):
         raise ValueError(f"precision is float32 or float64, not {precision!r}")
-    for what, value in (("step dt", dt), ("control period", control_period)):
-        if value is not None and not (value > 0 and math.isfinite(value)):
-            raise ValueError(f"the {what} must be positive, got {value}")
+    if not math.isfinite(options.dt):
+        raise ValueError(f"the step dt must be finite, got {options.dt}")
 
 
 def prefix(path: Path) -> str:
@@ -237,9 +260,11 @@ def prefix(path: Path) -> str:
 
 
 def _step(
-    field: Callable[[Array], Field], solver: str, dt: float, period: Number | None
+    field: Callable[[Array], Field], options: SimulationOptions
 ) -> Callable[..., Array]:
-    """`(t, y, inputs) -> y` one step or one control period on."""
+    """Return `(t, y, inputs) -> y`, one step or one control period on."""
+    solver, dt, period = options.solver, options.dt, options.control_period
+    assert dt is not None
 
     def plain(t: Scalar, y: Array, u: Array) -> Array:
         return one_step(field(u), solver, t, y, jnp.asarray(dt, y.dtype))

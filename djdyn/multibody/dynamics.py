@@ -122,7 +122,7 @@ def _accelerations(
 
 @_forward.def_jvp
 def _forward_jvp(primals: tuple, tangents: tuple, *, method: Method) -> tuple:
-    r"""The tangent by the equation of motion: $M\,d\dot v = d\tau - d\,\mathrm{ID}(\dot v)$.
+    r"""The equation of motion's tangent: $M\,d\dot v = d\tau - d\,\mathrm{ID}(\dot v)$.
 
     Inverse dynamics is cheaper to differentiate than any way to solve it (Carpentier
     and Mansard, *Analytical derivatives of rigid body dynamics algorithms*, 2018).

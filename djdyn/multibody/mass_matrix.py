@@ -128,7 +128,7 @@ Factors = list[tuple[Array, Array]]
 
 
 def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
-    r"""Factors of each body: $D^{-1}U$ with $U = S M^A$, and the factor of $D = S M^A S^\top$.
+    r"""Factors of bodies: $D^{-1}U$ with $U = S M^A$, and that of $D = S M^A S^\top$.
 
     The inertia that a body shows through its joint to the parent is
     $M^A - U^\top D^{-1} U$.

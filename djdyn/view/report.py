@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,19 @@ from .scene import Scene
 
 
 LIMIT = 10e6  # bytes
+FOLDED_ROWS = 12  # a table with more rows is folded
+
+
+class Block(NamedTuple):
+    """A piece of the page: a paragraph, or a section with a title."""
+
+    kind: Literal["text", "table", "plot", "scene"]
+    title: str
+    html: str
 
 
 class Report:
-    """What a run found, in the order it is told.
+    """A page that opens with the answer: summary, key picture, then the sections.
 
     Lines keep their colour by name through all plots, and so does a reference to them.
     """
@@ -32,20 +41,33 @@ class Report:
         self.title = title
         self.subtitle = subtitle
         self.checks: list[Check] = []
-        self._blocks: list[str] = []
+        self._blocks: list[Block] = []
+        self._summary: tuple[str, str, str | None] = ("", "", None)
         self._plots: list[plots.Plot] = []
         self._scenes: list[dict[str, Any]] = []
         self._colors: dict[str, str] = {}
         self._references: dict[str, str] = {}
 
     def text(self, paragraph: str) -> None:
-        """A paragraph; `code` between backticks."""
-        self._blocks.append(f"<p>{inline(paragraph)}</p>")
+        """Add a paragraph; `code` between backticks."""
+        self._blocks.append(Block("text", "", f"<p>{inline(paragraph)}</p>"))
+
+    def summary(self, asked: str, answer: str, picture: str | None = None) -> None:
+        """Set what opens the page: the question, the answer, and one picture.
+
+        **Arguments:**
+
+        - `asked`: what the run was to find out, in a sentence.
+        - `answer`: what it found, in two or three sentences with their numbers.
+        - `picture`: title of the plot or scene to show there; the first scene, or else
+          the first plot, if not given.
+        """
+        self._summary = (asked, answer, picture)
 
     def table(
         self, title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
     ) -> None:
-        """Rows of text and numbers under a header."""
+        """Add rows of text and numbers under a header; many rows are folded."""
         body = []
         for row in rows:
             if len(row) != len(header):
@@ -56,7 +78,7 @@ class Report:
         self._table(title, header, body)
 
     def matrix(self, title: str, names: Sequence[str], values: Numbers) -> None:
-        """A square table of numbers from -1 to 1, coloured by sign and size."""
+        """Add a square table of numbers from -1 to 1, coloured by sign and size."""
         square = numbers(values, "values", title, (len(names), len(names)))
         if not (np.abs(square) < 1 + 1e-9).all():
             raise ValueError(f"values of {title!r} must lie between -1 and 1")
@@ -115,7 +137,7 @@ class Report:
         log: Literal["", "x", "y", "xy"] = "",
         equal: bool = False,
     ) -> None:
-        """Curves over `x = (name, unit, values)`, labelled `y = (name, unit)`.
+        """Add curves over `x = (name, unit, values)`, labelled `y = (name, unit)`.
 
         **Arguments:**
 
@@ -131,40 +153,74 @@ class Report:
         known = (reference or {}).items()
         series += [self._series(title, grid, *line, True) for line in known]
         plot = plots.Plot(title, _label(*x[:2]), _label(*y), tuple(series), log, equal)
-        self._blocks.append(
-            f"<section><h2>{inline(title)}</h2>"
-            f'<div class="plot" data-plot="{len(self._plots)}"></div></section>'
-        )
+        holder = f'<div class="plot" data-plot="{len(self._plots)}"></div>'
+        self._blocks.append(Block("plot", title, holder))
         self._plots.append(plot)
 
     def scene(self, scene: Scene, title: str = "Replay") -> None:
-        """A 3-D replay to play, scrub and orbit."""
+        """Add a 3-D replay to play, scrub and orbit."""
+        holder = f'<div class="scene" data-scene="{len(self._scenes)}"></div>'
+        self._blocks.append(Block("scene", title, holder))
         self._scenes.append(replay(scene))
-        self._blocks.append(
-            f"<section><h2>{inline(title)}</h2>"
-            f'<div class="scene" data-scene="{len(self._scenes) - 1}"></div></section>'
-        )
 
     def html(self) -> str:
-        """The page, whole."""
+        """Return the whole page."""
         page = resources.files("djdyn.view").joinpath("page.html").read_text("utf-8")
-        judged = [c.passed for c in self.checks if c.passed is not None]
-        summary = ""
-        if judged:
-            css = "pass" if all(judged) else "fail"
-            counted = f"{sum(judged)} of {len(judged)} checks pass"
-            summary = f'<span class="mark {css}">{counted}</span>'
+        key = self._key_picture()
+        sections = [block for block in self._blocks if block is not key]
+        contents, body = [], []
+        for i, block in enumerate(sections):
+            if block.kind == "text":
+                body.append(block.html)
+                continue
+            title = inline(block.title)
+            contents.append(f'<li><a href="#section-{i}">{title}</a></li>')
+            body.append(
+                f'<section id="section-{i}"><h2>{title}</h2>{block.html}</section>'
+            )
         parts = {
             "title": html.escape(self.title),
             "subtitle": inline(self.subtitle),
-            "summary": summary,
-            "body": "\n".join(self._blocks),
+            "summary": self._opening(key),
+            "contents": "\n".join(contents),
+            "body": "\n".join(body),
             "plots": script(f"[{','.join(map(plots.to_plotly, self._plots))}]"),
             "scenes": script(json.dumps(self._scenes, ensure_ascii=False)),
             "plotly": packed("plotly", "package_data/plotly.min.js", self._plots),
             "k3d": packed("k3d", "static/standalone.js", self._scenes),
         }
         return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], page)
+
+    def _key_picture(self) -> Block | None:
+        """The picture that opens the page; none without a summary."""
+        asked, answer, wanted = self._summary
+        if not asked and not answer:
+            return None
+        pictures = [b for b in self._blocks if b.kind in ("scene", "plot")]
+        if wanted is not None:
+            for block in pictures:
+                if block.title == wanted:
+                    return block
+            raise ValueError(f"the report has no picture {wanted!r} for its summary")
+        scenes = [b for b in pictures if b.kind == "scene"]
+        return next(iter([*scenes, *pictures]), None)
+
+    def _opening(self, key: Block | None) -> str:
+        """The badge, and the summary if there is one."""
+        judged = [c.passed for c in self.checks if c.passed is not None]
+        badge = ""
+        if judged:
+            css = "pass" if all(judged) else "fail"
+            counted = f"{sum(judged)} of {len(judged)} checks pass"
+            badge = f'<span class="mark {css}">{counted}</span>'
+        asked, answer, _ = self._summary
+        if not asked and not answer:
+            return badge
+        parts = [f'<p class="asked">{inline(asked)}</p>'] if asked else []
+        parts += [f'<p class="answer">{inline(answer)}</p>'] if answer else []
+        if key is not None:
+            parts.append(f"<h2>{inline(key.title)}</h2>{key.html}")
+        return f'{badge}<section class="summary">{"".join(parts)}</section>'
 
     def save(self, path: str | os.PathLike[str], *, limit: float | int = LIMIT) -> Path:
         """Write the page; more than `limit` bytes is an error."""
@@ -195,11 +251,14 @@ class Report:
 
     def _table(self, title: str, header: Sequence[str], body: Iterable[str]) -> None:
         heads = "".join(f"<th>{inline(head)}</th>" for head in header)
-        rows = "\n".join(f"<tr>{cells}</tr>" for cells in body)
-        self._blocks.append(
-            f'<section><h2>{inline(title)}</h2><div class="table"><table>'
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></section>"
+        rows = [f"<tr>{cells}</tr>" for cells in body]
+        table = (
+            f'<div class="table"><table><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{chr(10).join(rows)}</tbody></table></div>"
         )
+        if len(rows) > FOLDED_ROWS:
+            table = f"<details><summary>{len(rows)} rows</summary>{table}</details>"
+        self._blocks.append(Block("table", title, table))
 
     def _series(
         self,

@@ -42,7 +42,8 @@ class Study:
         self.sets, self.options = dict(sets or {}), dict(options or {})
         self.metrics: dict[str, float] = {}
         self.checks: list[Check] = []
-        self.report = Report(title, subtitle)
+        self.report = Report(title)
+        self._asked, self._answer, self._picture = subtitle, "", None
         self.console = Console(width=max(Console().width, 110))
         self.out.mkdir(parents=True, exist_ok=True)
         for stale in ("metrics.json", "series.nc", "report.html"):
@@ -106,6 +107,25 @@ class Study:
         data = data.to_xarray() if isinstance(data, djdyn.Trajectory) else data
         data.to_netcdf(self.out / "series.nc", group=name, mode="a", engine="h5netcdf")
 
+    def answer(self, text: str, picture: str | None = None) -> None:
+        """Say what the study found, in two or three sentences with their numbers.
+
+        The report opens with it, and with the picture of that title.
+        """
+        self._answer, self._picture = text, picture
+
+    def _verdict(self) -> str:
+        """Return how many numbers keep their reference or bound, and which do not."""
+        judged = [c for c in self.checks if c.passed is not None]
+        if not judged:
+            return f"{len(self.checks)} numbers were computed; none is judged."
+        failed = [c.quantity for c in judged if not c.passed]
+        if failed:
+            named = ", ".join(f"`{name}`" for name in failed[:3])
+            more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
+            return f"{len(failed)} of {len(judged)} numbers are off: {named}{more}."
+        return f"All {len(judged)} numbers that have a reference or a bound keep it."
+
     @property
     def passed(self) -> bool:
         """Whether no check has failed."""
@@ -116,6 +136,8 @@ class Study:
         self.progress.stop()
         if self.checks:
             self.report.comparison("All metrics of this run", self.checks)
+        answer = f"{self._answer} {self._verdict()}".strip()
+        self.report.summary(f"{self._asked}.", answer, self._picture)
         path = self.report.save(self.out / "report.html")
         self.console.print(self.table())
         if self.sets:

@@ -19,7 +19,7 @@ from djdyn.kernels import c_function
 from djdyn.parts import JointActuator
 from experiments.__main__ import main
 from experiments.harness.scenario import KINDS
-from experiments.studies.crane import study as crane
+from experiments.studies.crane import model as crane
 
 
 ROOT = Path(__file__).parents[2]
@@ -278,7 +278,8 @@ def test_the_command_and_the_example_of_the_docs(tmp_path):
     ("arguments", "said"),
     [
         ([], "double_pendulum.toml has no fixed steps: give --dt"),
-        (["--dt", "0.1", "--solver", "euler"], "fixed steps are"),
+        (["--dt", "0.1", "--solver", "euler"], "unknown solver 'euler'"),
+        (["--dt", "0.1", "--solver", "dopri8"], "fixed steps are"),
         (["--dt", "-1"], "must be positive"),
     ],
 )

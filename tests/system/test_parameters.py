@@ -26,7 +26,7 @@ def test_every_leaf_has_a_path_that_leads_to_it(system):
     for path, value in table.items():
         assert djdyn.get_parameters(system, path) is value
         if value.any():
-            other = 2 * value  # twice a possible inertia is possible
+            other = 1.01 * value  # a little more of a possible inertia is possible
         else:
             other = value + (jnp.eye(6) if value.shape == (6, 6) else 0.5)
         moved = djdyn.with_parameters(system, {path: other})
@@ -62,7 +62,7 @@ def test_paths_read_as_a_user_writes_them(system):
         ("kp", 1.0, "did you mean pd.kp"),
         ("gravity_W[3]", 1.0, r"outside an array of shape \(3,\)"),
         ("gravity_W", 1.0, "cannot be set"),
-        ("king.mass", -1.0, "body 'king': mass must be positive"),
+        ("king.mass", -1.0, "king.mass must be at least 0 kg, got -1"),
         ("king.mass", "heavy", "is a number"),
         ("pd.kp", -1.0, "kp must be at least 0"),
     ],
