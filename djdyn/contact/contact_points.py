@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._smooth import norm
 from ..multibody.spatial import Pose
+from ..smooth import norm
 from ..typing import Vec3
 from .shapes import AbstractSolid, Bowl, Cylinder, HeightField
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._smooth import norm
 from ..multibody.spatial import Pose, cross
+from ..smooth import norm
 from ..typing import Scalar, Vec3
 from .contact_points import ContactPoints, unit
 from .shapes import AbstractSolid, Points

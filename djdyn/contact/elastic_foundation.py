@@ -16,11 +16,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._smooth import norm, step
 from ..multibody.kinematics import World
 from ..multibody.spatial import Pose, cross
 from ..parts.base import AbstractPassivePart, Response, Signals
 from ..parts.loads import Load
+from ..smooth import norm, step
 from ..typing import Scalar, Vec3, check_values, optional, si
 from .contact_points import ContactPoints, unit
 from .convex import Solid

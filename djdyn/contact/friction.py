@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import magnitude, norm, step
+from ..smooth import magnitude, norm, step
 from ..typing import Scalar, Vec3, check_values, known, si
 from .contact_points import unit
 

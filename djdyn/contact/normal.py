@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._smooth import Field, ramp, ramp_area, step, step_area
+from ..smooth import Field, ramp, ramp_area, step, step_area
 from ..typing import Scalar, check_values, known, si
 
 

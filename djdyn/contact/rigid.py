@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._smooth import magnitude, norm
 from ..multibody import mass_matrix
 from ..multibody.constraints import AbstractConstraint
 from ..multibody.kinematics import World
 from ..multibody.spatial import Pose, skew
 from ..parts.base import AbstractIdealPart, AbstractPassivePart, Response, Signals
 from ..parts.loads import Load
+from ..smooth import magnitude, norm
 from ..typing import Scalar, optional, si
 from .detection import find_contacts
 from .shapes import AbstractShape, AbstractSolid

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._smooth import magnitude, norm
 from ..multibody.kinematics import World
 from ..multibody.spatial import Pose, cross
 from ..parts.base import Signals
+from ..smooth import magnitude, norm
 from ..typing import Scalar, Vec3, Vec6
 from .contact_points import ContactPoints
 from .friction import AbstractSurfaceFriction

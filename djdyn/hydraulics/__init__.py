@@ -1,4 +1,9 @@
-"""Hydraulic circuits: oil, volumes, valves, cylinders, motors."""
+"""Hydraulic circuits: oil, volumes, valves, cylinders, motors.
+
+Read in this order: `oil`, `nodes` (volumes, supplies, tanks), `component` (what all
+components share), `orifice`, `valves`, `motor`, `linkage`, `friction` and `cylinder`,
+then `circuit`, the part that joins them.
+"""
 
 from .circuit import Circuit as Circuit
 from .component import AbstractComponent as AbstractComponent

@@ -38,7 +38,9 @@ class Circuit(AbstractPart):
     def __check_init__(self):
         for name, part in self.parts.items():
             if not isinstance(part, AbstractNode | AbstractComponent):
-                raise ValueError(f"{name!r} is a {type(part).__name__}, not hydraulic")
+                raise ValueError(
+                    f"{name!r} is a {type(part).__name__}, no node or component"
+                )
             if not name or "." in name or name == "oil":
                 raise ValueError(f"{name!r} cannot be the name of a part of a circuit")
         changed, seen = set(), set()
@@ -81,14 +83,17 @@ class Circuit(AbstractPart):
 
     @property
     def nodes(self) -> dict[str, AbstractNode]:
+        """All nodes by name."""
         return {k: x for k, x in self.parts.items() if isinstance(x, AbstractNode)}
 
     @property
     def volumes(self) -> dict[str, AbstractVolume]:
+        """All nodes whose pressure is a state, by name."""
         return {k: x for k, x in self.parts.items() if isinstance(x, AbstractVolume)}
 
     @property
     def components(self) -> dict[str, AbstractComponent]:
+        """All components by name."""
         return {k: x for k, x in self.parts.items() if isinstance(x, AbstractComponent)}
 
     def initial_state(self) -> States:
@@ -99,7 +104,7 @@ class Circuit(AbstractPart):
         return state
 
     def check_start(self, state: States, world: World) -> None:
-        """Raises where a piston does not stand inside its cylinder."""
+        """Raise an error if a piston does not stand inside its cylinder."""
         del state
         for name, component in self.components.items():
             if isinstance(component, HydraulicCylinder):
@@ -113,10 +118,10 @@ class Circuit(AbstractPart):
                         f"stroke of {stroke:.6g} m"
                     )
 
-    # What happens ---------------------------------------------------------------------
+    # Flows and rates ------------------------------------------------------------------
 
     def pressures(self, state: States) -> dict[str, Scalar]:
-        """Of all nodes, Pa."""
+        """Return the pressures of all nodes, Pa."""
         return {
             name: node.pressure
             if isinstance(node, AbstractBoundary)
@@ -127,7 +132,7 @@ class Circuit(AbstractPart):
     def _effects(
         self, state: States, world: World, signals: Signals
     ) -> tuple[dict[str, Scalar], dict[str, Effect], dict[str, Scalar]]:
-        """Pressures, what the components do, and the flows into the nodes."""
+        """Return the pressures, the components' effects, and flows into the nodes."""
         p = self.pressures(state)
         now = Conditions(self.oil, p, world, signals)
         effects, flows = {}, {node: jnp.zeros(()) for node in p}
@@ -139,7 +144,7 @@ class Circuit(AbstractPart):
         return p, effects, flows
 
     def _spaces(self, world: World) -> dict[str, tuple[Scalar, Scalar]]:
-        """Volumes of the nodes without pressure, and the rates at which they grow."""
+        """Return the volumes of the nodes at zero pressure, and their rates."""
         spaces = {k: (x.dead_volume(), jnp.zeros(())) for k, x in self.volumes.items()}
         for component in self.components.values():
             for node, (V, V_dot) in component.chambers(world).items():
@@ -165,7 +170,7 @@ class Circuit(AbstractPart):
             loads += effect.loads
         return Response({k: rate[k] for k in state}, loads, outputs)
 
-    # The books ------------------------------------------------------------------------
+    # Energy balance -------------------------------------------------------------------
 
     def energy(self, state: States, world: World) -> Scalar:
         p, total = self.pressures(state), jnp.zeros(())
@@ -185,12 +190,12 @@ class Circuit(AbstractPart):
     def losses(
         self, state: States, world: World, signals: Signals
     ) -> dict[str, Scalar]:
-        """Power that each component turns into heat, W."""
+        """Return the power that each component dissipates, W."""
         _, effects, _ = self._effects(state, world, signals)
         return {name: effect.loss for name, effect in effects.items()}
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
-        """From supplies and to tanks, and from the shafts of pumps."""
+        """Return the power from supplies and pump shafts, less that into tanks, W."""
         del t
         p, effects, flows = self._effects(state, world, signals)
         total = sum((x.source for x in effects.values()), start=jnp.zeros(()))
@@ -199,7 +204,7 @@ class Circuit(AbstractPart):
         return total
 
     def oil_mass(self, state: States, world: World) -> Scalar:
-        """Mass of oil in the volumes, kg; in the books where the fluid conserves it."""
+        """Return the mass of oil in the volumes, kg; balanced if `oil` conserves it."""
         p, total = self.pressures(state), jnp.zeros(())
         for name, (V, _) in self._spaces(world).items():
             _, gained, _ = self.volumes[name].wall_compliance(p[name], self.oil)
@@ -207,13 +212,13 @@ class Circuit(AbstractPart):
         return self.oil.density * total
 
     def oil_in(self, state: States, world: World, signals: Signals) -> Scalar:
-        """Mass that comes from supplies and tanks, kg/s."""
+        """Return the mass flow from supplies and tanks, kg/s."""
         _, _, flows = self._effects(state, world, signals)
         q = [flows[name] for name in self.nodes.keys() - self.volumes.keys()]
         return -self.oil.density * sum(q, start=jnp.zeros(()))
 
 
 def _own(state: Mapping[str, Scalar], name: str) -> States:
-    """What of the state belongs to a component."""
+    """Return the states of one component."""
     head = f"{name}."
     return {k[len(head) :]: x for k, x in state.items() if k.startswith(head)}

@@ -1,4 +1,4 @@
-"""What stands between the nodes of a circuit."""
+"""The interface of components, which stand between the nodes of a circuit."""
 
 import abc
 import dataclasses
@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..multibody.kinematics import World
-from ..parts.base import JointLoad, Load, Signals
+from ..parts.base import Signals
+from ..parts.loads import JointLoad, Load
 from ..typing import Scalar, check_values
 from .oil import Oil
 
@@ -20,7 +21,7 @@ States = dict[str, Float[Array, ""]]
 
 @dataclasses.dataclass(frozen=True)
 class Conditions:
-    """What a component sees: the oil, the pressures of all nodes (Pa), the machine."""
+    """The inputs of a component: oil, pressures of nodes (Pa), world and signals."""
 
     oil: Oil
     pressures: dict[str, Scalar]
@@ -31,15 +32,16 @@ class Conditions:
         return self.pressures[node]
 
     def drop(self, inlet: str, outlet: str) -> Scalar:
+        """Return the pressure drop from inlet to outlet, Pa."""
         return self.pressures[inlet] - self.pressures[outlet]
 
-    def lost(self, q: Scalar, inlet: str, outlet: str) -> Scalar:
-        """Power that a flow leaves between two nodes."""
+    def power_drop(self, q: Scalar, inlet: str, outlet: str) -> Scalar:
+        """Return the power that a flow loses from inlet to outlet, W."""
         h = self.oil.enthalpy
         return q * (h(self.pressures[inlet]) - h(self.pressures[outlet]))
 
     def command(self, signal: str) -> Scalar:
-        """A signal of one number."""
+        """Return a signal of one number."""
         value = self.signals[signal]
         if value.size != 1:
             raise ValueError(
@@ -49,10 +51,10 @@ class Conditions:
 
 
 class Effect(eqx.Module):
-    """What a component does at an instant.
+    """The effects of a component at an instant.
 
-    `flows` go into the nodes, as volumes at the atmosphere's pressure; `loss` is turned
-    into heat, `source` drawn from outside.
+    `flows` go into the nodes, as volumes at atmospheric pressure; `loss` is dissipated
+    power, `source` power drawn from outside.
     """
 
     flows: dict[str, Scalar]
@@ -64,10 +66,10 @@ class Effect(eqx.Module):
 
 
 class AbstractComponent(eqx.Module):
-    """Moves oil between the nodes that its ports name.
+    """A component that moves oil between the nodes that its ports name.
 
-    `ports` are the fields that name nodes it exchanges oil with, `pilots` those it only
-    feels the pressure of.
+    `ports` are the fields that name nodes it exchanges oil with, `pilots` those whose
+    pressure it only senses.
     """
 
     ports: eqx.AbstractClassVar[tuple[str, ...]]
@@ -78,23 +80,23 @@ class AbstractComponent(eqx.Module):
 
     @abc.abstractmethod
     def initial_state(self) -> States:
-        """`{}` if it has none."""
+        """Return the states at the start; `{}` if there are none."""
 
     @abc.abstractmethod
     def act(self, state: States, now: Conditions) -> Effect:
-        """Flows, loads, rates, outputs and losses."""
+        """Return flows, loads, rates, outputs and losses."""
 
     @abc.abstractmethod
     def chambers(self, world: World) -> Mapping[str, tuple[Scalar, Scalar]]:
-        """Volumes that it opens into nodes, and the rates at which they grow."""
+        """Return the volumes of its chambers by node, and their rates."""
 
     @abc.abstractmethod
     def energy(self, state: States, world: World, oil: Oil) -> Scalar:
-        """What it stores beside the oil in its chambers, J."""
+        """Return the energy stored besides that of the oil in its chambers, J."""
 
 
 class AbstractRigid(AbstractComponent):
-    """A component whose oil has no volume to speak of."""
+    """A component whose own volume of oil is neglected."""
 
     def chambers(self, world: World) -> Mapping[str, tuple[Scalar, Scalar]]:
         del world
@@ -102,7 +104,7 @@ class AbstractRigid(AbstractComponent):
 
 
 class AbstractValve(AbstractRigid):
-    """A component that stores nothing."""
+    """A component that stores no energy."""
 
     def energy(self, state: States, world: World, oil: Oil) -> Scalar:
         del state, world, oil
@@ -110,7 +112,7 @@ class AbstractValve(AbstractRigid):
 
 
 class AbstractPassage(AbstractValve):
-    """One way for the oil, from `inlet` to `outlet` where the flow is positive."""
+    """A component with one flow, positive from `inlet` to `outlet`."""
 
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")
     inlet: eqx.AbstractVar[str]
@@ -118,7 +120,7 @@ class AbstractPassage(AbstractValve):
 
     @abc.abstractmethod
     def flow(self, now: Conditions) -> Scalar:
-        """From inlet to outlet, m3/s."""
+        """Return the flow from inlet to outlet, m3/s."""
 
     def initial_state(self) -> States:
         return {}
@@ -128,6 +130,6 @@ class AbstractPassage(AbstractValve):
         q = self.flow(now)
         return Effect(
             {self.inlet: -q, self.outlet: q},
-            now.lost(q, self.inlet, self.outlet),
+            now.power_drop(q, self.inlet, self.outlet),
             outputs={"flow": q},
         )

@@ -1,4 +1,4 @@
-"""Cylinders: oil pushes a piston."""
+"""Hydraulic cylinders and their end stops."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -6,8 +6,8 @@ from typing import ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._smooth import eased_square, step
 from ..multibody.kinematics import World
+from ..smooth import eased_square, step
 from ..typing import Scalar, check_values, si
 from .component import AbstractComponent, Conditions, Effect, States
 from .friction import AbstractFriction
@@ -16,7 +16,7 @@ from .oil import Oil
 
 
 class EndStop(eqx.Module):
-    r"""What stops a piston at the ends of its stroke.
+    r"""A stop at the ends of a piston's stroke.
 
     With $x$ the depth beyond an end, a piston that runs into it feels
 
@@ -24,8 +24,8 @@ class EndStop(eqx.Module):
 
     $s = 3\xi^2 - 2\xi^3$; it is damped on its way in only (Baharudin, doctoral
     dissertation, Lappeenranta, 2016, publication III, eq. 25, corrected). Over the last
-    `cushion` of the stroke a further damping `cushioning` comes in, as of oil that
-    leaves by a narrowing gap.
+    `cushion` of the stroke a further damping `cushioning` comes in, from oil that
+    leaves through a narrowing gap.
     """
 
     stiffness: Scalar = eqx.field(converter=si("N/m", at_least=0.0))
@@ -39,7 +39,7 @@ class EndStop(eqx.Module):
         check_values(self)
 
     def force(self, x: Scalar, v: Scalar) -> tuple[Scalar, Scalar]:
-        """Against motion into the end, and its elastic part; `x` from the end on."""
+        """Return the force at the depth `x`, against motion into it, and its spring."""
         depth, near = jnp.maximum(x, 0.0), x + self.cushion
         spring = step(x, self.width) * self.stiffness * depth
         brake = step(x, self.width) * self.damping
@@ -47,19 +47,21 @@ class EndStop(eqx.Module):
         return spring + brake * v * step(v, self.speed_width), spring
 
     def energy(self, x: Scalar) -> Scalar:
+        """Return the energy of the spring at the depth `x`, J."""
         return self.stiffness * eased_square(jnp.maximum(x, 0.0), self.width)
 
 
 class HydraulicCylinder(AbstractComponent):
-    r"""A piston between node `a`, which drives it out, and `b`, which drives it in.
+    r"""A cylinder: pressure at node `a` extends it, pressure at `b` retracts it.
 
     With $x$ the extension, the linkage's length less `retracted`,
 
     $$F = p_aA_a - p_bA_b - F_\mu,\qquad V_a = xA_a,\quad V_b = (l - x)A_b ;$$
 
     dead volumes stand at the nodes. Equal areas make a double-rod cylinder. With
-    `follow=False` the nodes' volumes stay as they are (an idealisation: the compression
-    of the oil displaced is then booked as lost, or as drawn from outside).
+    `follow=False` the nodes' volumes stay as they are (an idealisation: the energy
+    ledger then counts the compression of the displaced oil as lost, or drawn from
+    outside).
     """
 
     ports: ClassVar[tuple[str, ...]] = ("a", "b")
@@ -78,7 +80,7 @@ class HydraulicCylinder(AbstractComponent):
         return {} if self.friction is None else self.friction.initial_state()
 
     def extension(self, world: World) -> tuple[Scalar, Scalar]:
-        """And its rate."""
+        """Return the extension and its rate."""
         length, rate = self.linkage.length(world)
         return length - self.retracted, rate
 

@@ -7,38 +7,41 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._smooth import magnitude, sign
+from ..smooth import magnitude, sign
 from ..typing import Scalar, check_values, known, si
 from .component import States
 
 
 class AbstractFriction(eqx.Module):
-    """A force against the speed of a piston."""
+    """A law of the friction force against the speed of a piston."""
 
     def __check_init__(self):
         check_values(self)
 
     @abc.abstractmethod
     def initial_state(self) -> States:
-        """`{}` if it has none."""
+        """Return the states at the start; `{}` if there are none."""
 
     @abc.abstractmethod
     def act(
         self, v: Scalar, push: Scalar, state: States
     ) -> tuple[Scalar, Scalar, States]:
-        """Force against `v` under the pressures' `push`, power lost, rate of state."""
+        """Return the force against `v`, the dissipated power, and the states' rates.
+
+        `push` is the net force of the pressures.
+        """
 
     @abc.abstractmethod
     def energy(self, state: States) -> Scalar:
-        """What is stored, J."""
+        """Return the stored energy, J."""
 
 
 class AbstractSliding(AbstractFriction):
-    """Friction that depends on what is now, and stores nothing."""
+    """Friction without states, which stores no energy."""
 
     @abc.abstractmethod
     def force(self, v: Scalar, push: Scalar) -> Scalar:
-        """Against the speed `v`."""
+        """Return the force against the speed `v`."""
 
     def initial_state(self) -> States:
         return {}
@@ -56,7 +59,7 @@ class AbstractSliding(AbstractFriction):
 
 
 class SealStribeck(AbstractSliding):
-    r"""Viscous, Coulomb and static friction,
+    r"""Stribeck friction of seals: viscous, Coulomb and static.
 
     $$F = d\,v + \bigl(F_c + (F_s - F_c)\,e^{-(v/v_s)^2}\bigr)\tanh(v/w) .$$
 
@@ -77,10 +80,12 @@ class SealStribeck(AbstractSliding):
 
 
 class Efficiency(AbstractSliding):
-    r"""$F = |p_1A_1 - p_2A_2|\,(1 - \eta)\,f(|v|)\tanh(v/w)$.
+    r"""Friction by the efficiency of a cylinder.
 
-    $f$ is a table of factors by speed, straight in between. The absolute value and the
-    odd function of speed make it take energy at all signs. (Baharudin,
+    $$F = |p_1A_1 - p_2A_2|\,(1 - \eta)\,f(|v|)\tanh(v/w)$$
+
+    $f$ is a table of factors by speed, with linear interpolation. The absolute value
+    and the odd function of speed make it dissipate at all signs. (Baharudin,
     doctoral dissertation, Lappeenranta, 2016, eq. 2.54, corrected.)
     """
 
@@ -105,8 +110,8 @@ class Efficiency(AbstractSliding):
 
 
 class SealLuGre(AbstractFriction):
-    r"""Bristles of deflection $z$ (Canudas de Wit, Olsson, Åström and Lischinsky, *A
-    new model for control of systems with friction*, 1995):
+    r"""LuGre friction of seals: bristles with a deflection $z$ (Canudas de Wit, Olsson,
+    Åström and Lischinsky, *A new model for control of systems with friction*, 1995).
 
     $$\dot z = v - \sigma_0\frac{|v|}{g(v)}z,\quad
       g = F_c + (F_s - F_c)\,e^{-(v/v_s)^2},\quad

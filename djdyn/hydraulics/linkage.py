@@ -1,33 +1,33 @@
-"""How a cylinder is fastened to a machine."""
+"""Linkages: how a cylinder is attached to a machine."""
 
 import abc
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._smooth import norm
 from ..multibody.kinematics import World
-from ..parts.base import JointLoad, Load
+from ..parts.loads import JointLoad, Load
+from ..smooth import norm
 from ..typing import Scalar, check_values, si
 
 
 class AbstractLinkage(eqx.Module):
-    """Length between a cylinder's ends, and what pushing them apart does."""
+    """The length between a cylinder's ends, and the loads of a force between them."""
 
     def __check_init__(self):
         check_values(self)
 
     @abc.abstractmethod
     def length(self, world: World) -> tuple[Scalar, Scalar]:
-        """And its rate."""
+        """Return the length and its rate."""
 
     @abc.abstractmethod
     def loads(self, world: World, push: Scalar) -> tuple[Load | JointLoad, ...]:
-        """Of a force that drives the ends apart."""
+        """Return the loads of a force that pushes the ends apart."""
 
 
 class BetweenFrames(AbstractLinkage):
-    """From the origin of frame `tail` to that of `head`, on two bodies."""
+    """A cylinder from the origin of frame `tail` to that of `head`, on two bodies."""
 
     tail: str = eqx.field(static=True)
     head: str = eqx.field(static=True)
@@ -49,7 +49,7 @@ class BetweenFrames(AbstractLinkage):
 
 
 class OnJoint(AbstractLinkage):
-    """Along a prismatic joint: its coordinate is the length."""
+    """A cylinder along a prismatic joint, whose coordinate is the length."""
 
     joint: str = eqx.field(static=True)
 
@@ -63,7 +63,7 @@ class OnJoint(AbstractLinkage):
 
 
 class Triangle(AbstractLinkage):
-    r"""Across a revolute joint, from `base` on one link to `arm` on the other.
+    r"""A cylinder across a revolute joint, from `base` on one link to `arm` on another.
 
     With both measured from the joint's axis and $\beta_0$ the angle between them at
     $q = 0$,
@@ -78,7 +78,7 @@ class Triangle(AbstractLinkage):
     angle: Scalar = eqx.field(converter=si("rad"))
 
     def lever(self, q: Scalar) -> tuple[Scalar, Scalar]:
-        r"""$\ell$ and $d\ell/dq$."""
+        r"""Return $\ell$ and $d\ell/dq$."""
         a = self.angle + q
         twice = self.base * self.arm
         length = jnp.sqrt(self.base**2 + self.arm**2 - 2 * twice * jnp.cos(a))

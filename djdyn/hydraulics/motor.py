@@ -6,18 +6,18 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..multibody.kinematics import World
-from ..parts.base import JointLoad
+from ..parts.loads import JointLoad
 from ..typing import Scalar, si
 from .component import AbstractRigid, AbstractValve, Conditions, Effect, States
 from .oil import Oil
 
 
 class Motor(AbstractValve):
-    r"""Turns a joint by oil from `a` to `b`: $\tau = V_p(p_a - p_b)$.
+    r"""An ideal motor on a joint, driven by oil from `a` to `b`.
 
-    Ideal: $q = V_p\,\omega$ at the mean density of the oil between its ports, so that
-    nothing is lost. In textbooks' convention the oil's compression does not arrive
-    where it should, and is booked as lost, or as drawn from outside.
+    $\tau = V_p(p_a - p_b)$ and $q = V_p\,\omega$ at the mean density of the oil between
+    its ports, so that nothing is lost. If the oil conserves volume, its energy of
+    compression counts as lost, or as drawn from outside.
     """
 
     ports: ClassVar[tuple[str, ...]] = ("a", "b")
@@ -35,8 +35,8 @@ class Motor(AbstractValve):
         _, v = now.world.joint(self.joint)
         torque = self.displacement * (p_a - p_b)
         swept = self.displacement * v.reshape(())
-        q = swept * now.oil.mean_fill(p_a, p_b)
-        loss, source = _kept(now, q, p_a, p_b)
+        q = swept * now.oil.mean_relative_density(p_a, p_b)
+        loss, source = _lost_compression(now, q, p_a, p_b)
         return Effect(
             {self.a: -q, self.b: q},
             loss,
@@ -46,8 +46,10 @@ class Motor(AbstractValve):
         )
 
 
-def _kept(now: Conditions, q: Scalar, p1: Scalar, p2: Scalar) -> tuple[Scalar, Scalar]:
-    """Lost and drawn: compression that textbooks' convention does not hand on."""
+def _lost_compression(
+    now: Conditions, q: Scalar, p1: Scalar, p2: Scalar
+) -> tuple[Scalar, Scalar]:
+    """Return the power lost and drawn by compression if the oil conserves volume, W."""
     if now.oil.conserves == "mass":
         return jnp.zeros(()), jnp.zeros(())
     kept = now.oil.surplus(q, p1, p2)
@@ -55,11 +57,11 @@ def _kept(now: Conditions, q: Scalar, p1: Scalar, p2: Scalar) -> tuple[Scalar, S
 
 
 class Pump(AbstractValve):
-    r"""Holds a pressure as far as its flow reaches,
+    r"""A pressure-compensated pump with a limited flow.
 
     $$q = q_{max}\operatorname{clip}\bigl((p_{set} - \Delta p)/p_{droop},\ 0, 1\bigr),$$
 
-    from `inlet` to `outlet`; its shaft draws what the oil takes up.
+    from `inlet` to `outlet`. Its shaft draws the power that the oil gains.
     """
 
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")
@@ -76,19 +78,19 @@ class Pump(AbstractValve):
         del state
         rise = now.drop(self.outlet, self.inlet)
         q = self.limit * jnp.clip((self.setting - rise) / self.droop, 0.0, 1.0)
-        power = -now.lost(q, self.inlet, self.outlet)
+        power = -now.power_drop(q, self.inlet, self.outlet)
         flows = {self.inlet: -q, self.outlet: q}
         return Effect(flows, jnp.zeros(()), power, outputs={"flow": q, "power": power})
 
 
 class Pipe(AbstractRigid):
-    r"""A length of pipe: oil with inertia, and laminar friction.
+    r"""A pipe: inertia of the oil and laminar friction.
 
     $$\frac{\rho L}{A}\,\dot q = h_1 - h_2 - R\,q ,$$
 
-    pressures instead of enthalpies in textbooks' convention. The state is the flow in
-    litres a second, `l_per_s`. Its oil's compliance stands at the nodes: a chain of
-    `Pipe` and `Volume` is a line with waves.
+    with pressures instead of enthalpies if the oil conserves volume. The state is the
+    flow in litres a second, `l_per_s`. Its oil's compliance stands at the nodes: a
+    chain of `Pipe` and `Volume` is a line with waves.
     """
 
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")
@@ -100,6 +102,7 @@ class Pipe(AbstractRigid):
     flow: Scalar = eqx.field(converter=si("m^3/s"), default=0.0)
 
     def inertance(self, oil: Oil) -> Scalar:
+        """Return the inertance $\\rho L/A$, Pa s^2/m^3."""
         return oil.density * self.length / self.area
 
     def initial_state(self) -> States:
@@ -108,8 +111,8 @@ class Pipe(AbstractRigid):
     def act(self, state: States, now: Conditions) -> Effect:
         q = 1e-3 * state["l_per_s"]
         p1, p2 = now[self.inlet], now[self.outlet]
-        push = (p1 - p2) / now.oil.mean_fill(p1, p2)
-        loss, source = _kept(now, q, p1, p2)
+        push = (p1 - p2) / now.oil.mean_relative_density(p1, p2)
+        loss, source = _lost_compression(now, q, p1, p2)
         rate = (push - self.resistance * q) / self.inertance(now.oil)
         return Effect(
             {self.inlet: -q, self.outlet: q},

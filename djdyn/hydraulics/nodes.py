@@ -1,4 +1,4 @@
-"""Nodes of a circuit: where oil has one pressure."""
+"""Nodes of a circuit: volumes, supplies and tanks, each with one pressure."""
 
 import abc
 
@@ -6,20 +6,20 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._smooth import eased_square, step
+from ..smooth import eased_square, step
 from ..typing import Scalar, check_values, known, si
 from .oil import Oil, power_integral
 
 
 class AbstractNode(eqx.Module):
-    """A place of one pressure."""
+    """A node of a circuit, with one pressure."""
 
     def __check_init__(self):
         check_values(self)
 
 
 class AbstractBoundary(AbstractNode):
-    """A place whose pressure is given."""
+    """A node whose pressure is given."""
 
     pressure: eqx.AbstractVar[Scalar]
 
@@ -31,28 +31,28 @@ class Supply(AbstractBoundary):
 
 
 class Tank(AbstractBoundary):
-    """Where oil returns to."""
+    """A tank of constant pressure, to which oil returns."""
 
     pressure: Scalar = eqx.field(converter=si("Pa"), default=0.0)
 
 
 class AbstractVolume(AbstractNode):
-    """A place whose pressure follows from the oil in it; `pressure` at the start."""
+    """A node whose pressure follows from its oil; `pressure` is that at the start."""
 
     pressure: eqx.AbstractVar[Scalar]
     volume: eqx.AbstractVar[Scalar]
 
     @abc.abstractmethod
     def dead_volume(self) -> Scalar:
-        """Its volume without pressure, without the chambers that open into it, m3."""
+        """Return the volume at zero pressure, without adjoining chambers, m3."""
 
     @abc.abstractmethod
     def wall_compliance(self, p: Scalar, oil: Oil) -> tuple[Scalar, Scalar, Scalar]:
-        """What the walls give way: compliance (m3/Pa), volume gained, energy stored."""
+        """Return the walls' compliance (m3/Pa), volume gained and energy stored."""
 
 
 class Volume(AbstractVolume):
-    r"""Oil in pipes, ports and hoses, beside the chambers that open into it.
+    r"""The oil in pipes, ports and hoses, besides that in adjoining chambers.
 
     $$\Bigl(\frac{V}{B} + \frac{V_h}{B_h}\Bigr)\dot p = \sum Q - \dot V ,$$
 
@@ -68,7 +68,7 @@ class Volume(AbstractVolume):
     def __check_init__(self):
         size = self.volume + self.hose_volume
         if known(size) and not np.all(np.asarray(size) > 0):
-            raise ValueError("a volume holds some oil: give its volume, or its hoses'")
+            raise ValueError("a volume must be positive: give volume or hose_volume")
 
     def dead_volume(self) -> Scalar:
         return self.volume + self.hose_volume
@@ -77,11 +77,11 @@ class Volume(AbstractVolume):
         K = self.hose_volume / self.hose_modulus
         if oil.conserves == "mass":
             return K, K * p, K * p**2 / 2
-        return K, jnp.zeros_like(p), K * oil.stretching(p)
+        return K, jnp.zeros_like(p), K * oil.hose_integral(p)
 
 
 class Accumulator(AbstractVolume):
-    r"""Oil against gas: beyond the precharge $p_0$ the gas gives way,
+    r"""A gas accumulator: above the precharge $p_0$ the gas is compressed.
 
     $$V_g = V_0\,\Bigl(\frac{p_0 + p_a}{p + p_a}\Bigr)^{1/n} .$$
 

@@ -1,4 +1,4 @@
-"""Oil: how dense and how stiff, and what energy it carries."""
+"""Oil: density, bulk modulus and energy."""
 
 from typing import Literal
 
@@ -10,8 +10,11 @@ import numpy as np
 from ..typing import Scalar, check_values, si
 
 
+QUADRATURE_POINTS = 12
+
+
 def power_integral(r: Scalar, a: Scalar) -> Scalar:
-    r"""$\int_1^r s^{a-1}\,ds = (r^a - 1)/a$, a logarithm where $a$ is zero."""
+    r"""Return $\int_1^r s^{a-1}\,ds = (r^a - 1)/a$, a logarithm where $a$ is zero."""
     log = jnp.log(r)
     small = jnp.abs(a) < 1e-6
     whole = jnp.expm1(a * log) / jnp.where(small, 1.0, a)
@@ -28,15 +31,15 @@ class Oil(eqx.Module):
     at $p$, with $\varphi$ the volume of air among it and $n$ from 1 (isothermal) to 1.4
     (adiabatic); its bulk modulus is $-v/v'$. Below an absolute pressure of
     `cavitation` $p_a$ the air goes on along the tangent of its law, so that all is
-    finite at the pressures that a long step looks at, however low.
+    finite at all pressures that a long step may try, however low.
 
-    `conserves` chooses what a throttle hands on. With `"mass"` (the default) flows are
-    volumes at the atmosphere's pressure, and a node takes up $v(p)\,q$. With `"volume"`
-    the flow that leaves one node enters the other, whatever their pressures, which is
-    usual in textbooks and off by $p/B$.
+    `conserves` chooses what stays constant along a throttle. With `"mass"` (the
+    default) flows are volumes at the atmosphere's pressure, and a node takes up
+    $v(p)\,q$. With `"volume"` the flow that leaves one node enters the other, whatever
+    their pressures, which is usual in textbooks and off by $p/B$.
 
-    A flow $q$ carries the power $h(p)\,q$, with $h = \int_0^p v\,dp$ the enthalpy (in
-    textbooks' convention $h/v$), and oil stores $e = h/v - p$ in each volume.
+    A flow $q$ carries the power $h(p)\,q$, with $h = \int_0^p v\,dp$ the enthalpy
+    ($h/v$ if volume is conserved), and oil stores $e = h/v - p$ in each volume.
     """
 
     density: Scalar = eqx.field(converter=si("kg/m^3", above=0.0), default=870.0)
@@ -55,7 +58,7 @@ class Oil(eqx.Module):
             )
 
     def _air(self, p: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        r"""Volume of one of air, its slope, and its integral from zero, over $p_a$."""
+        r"""Return the relative volume of air, its slope, its integral over $p_a$."""
         n, low = self.exponent, self.cavitation
         r = 1 + p / self.atmosphere
         x = jnp.minimum(r - low, 0.0) / (n * low)  # beyond the gas law
@@ -67,11 +70,11 @@ class Oil(eqx.Module):
         return v * (1 - x), slope, area
 
     def expansion(self, p: Scalar) -> Scalar:
-        """Volume that one of a flow fills at `p`."""
+        """Return the volume of a flow at `p`, relative to that which is counted."""
         return self._volume(p)[0] if self.conserves == "mass" else jnp.ones_like(p)
 
     def _volume(self, p: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        """Relative volume, its slope and its integral."""
+        """Return the relative volume of oil and air, its slope and its integral."""
         B, phi, x = self.bulk_modulus, self.air, -p / self.bulk_modulus
         v, slope, area = self._air(p)
         oil = jnp.exp(x)
@@ -82,32 +85,32 @@ class Oil(eqx.Module):
         )
 
     def stiffness(self, p: Scalar) -> Scalar:
-        """Bulk modulus of oil and air at a pressure, Pa."""
+        """Return the bulk modulus of oil and air at a pressure, Pa."""
         v, slope, _ = self._volume(p)
         return -v / slope
 
     def relative_density(self, p: Scalar) -> Scalar:
-        """Mass in a volume, over the density."""
+        """Return the density at a pressure, relative to that at the atmosphere's."""
         return 1 / self._volume(p)[0]
 
     def enthalpy(self, p: Scalar) -> Scalar:
-        """Energy that one unit of a flow carries, Pa."""
+        """Return the energy that one unit of a flow carries, Pa."""
         v, _, area = self._volume(p)
         return area if self.conserves == "mass" else area / v
 
     def energy(self, p: Scalar) -> Scalar:
-        """Energy stored in one unit of volume, Pa."""
+        """Return the energy stored in one unit of volume, Pa."""
         v, _, area = self._volume(p)
         return area / v - p
 
     def surplus(self, q: Scalar, p1: Scalar, p2: Scalar) -> Scalar:
-        """What a flow gives up from `p1` to `p2` beyond its pressure drop, W."""
+        """Return the power that a flow loses from `p1` to `p2` beyond `p1 - p2`."""
         return q * ((self.enthalpy(p1) - self.enthalpy(p2)) - (p1 - p2))
 
-    def mean_fill(self, p1: Scalar, p2: Scalar) -> Scalar:
-        r"""$(p_1 - p_2)/(h_1 - h_2)$: flow that a displaced volume amounts to.
+    def mean_relative_density(self, p1: Scalar, p2: Scalar) -> Scalar:
+        r"""Return $(p_1 - p_2)/(h_1 - h_2)$, the flow of one unit of displaced volume.
 
-        In textbooks' convention it is one.
+        It is one if the oil conserves volume.
         """
         if self.conserves == "volume":
             return jnp.ones_like(p1)
@@ -117,9 +120,12 @@ class Oil(eqx.Module):
         middle = self.relative_density((p1 + p2) / 2)
         return jnp.where(near, middle, dp / jnp.where(near, 1.0, dh))
 
-    def stretching(self, p: Scalar) -> Scalar:
-        r"""$\int_0^p (p' + e)\,dp'$, Pa^2: what a hose takes up in textbooks' way."""
-        nodes, weights = np.polynomial.legendre.leggauss(12)
+    def hose_integral(self, p: Scalar) -> Scalar:
+        r"""Return $\int_0^p (p' + e)\,dp'$, Pa^2: the energy in a hose per compliance.
+
+        For oil that conserves volume.
+        """
+        nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_POINTS)
         at = jax.vmap(lambda x: self.energy(p * x) + p * x)
         shares = jnp.asarray((nodes + 1) / 2, p.dtype)
         return p * (jnp.asarray(weights / 2, p.dtype) @ at(shares))

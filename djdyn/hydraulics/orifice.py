@@ -1,18 +1,20 @@
-"""Passages of fixed or commanded size."""
+"""Orifices, metering edges and leakage gaps."""
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._smooth import eased_ramp, signed_sqrt
+from ..smooth import eased_ramp, signed_sqrt
 from ..typing import Scalar, si
 from .component import AbstractPassage, Conditions
 
 
-TRANSITION = 1e5  # Pa, drop below which flow turns laminar, of valves and orifices
+LAMINAR_TRANSITION = 1e5  # Pa: default pressure drop below which flow is laminar
 
 
 class Orifice(AbstractPassage):
-    r"""$q = C_d A\,\sqrt{2/\rho}\,\operatorname{sign}(\Delta p)\sqrt{|\Delta p|}$.
+    r"""A sharp-edged orifice.
+
+    $$q = C_d A\,\sqrt{2/\rho}\,\operatorname{sign}(\Delta p)\sqrt{|\Delta p|}$$
 
     Below `transition` the flow turns laminar, linear in the drop, joined in value and
     slope. With `command` the area is multiplied by a signal, between zero and one.
@@ -22,7 +24,9 @@ class Orifice(AbstractPassage):
     outlet: str = eqx.field(static=True)
     area: Scalar = eqx.field(converter=si("m^2", at_least=0.0))
     discharge: Scalar = eqx.field(converter=si("1", at_least=0.0), default=0.6)
-    transition: Scalar = eqx.field(converter=si("Pa", above=0.0), default=TRANSITION)
+    transition: Scalar = eqx.field(
+        converter=si("Pa", above=0.0), default=LAMINAR_TRANSITION
+    )
     command: str | None = eqx.field(static=True, default=None)
 
     def flow(self, now: Conditions) -> Scalar:
@@ -32,7 +36,7 @@ class Orifice(AbstractPassage):
 
 
 class MeteringEdge(AbstractPassage):
-    r"""A metering edge by its catalogue: $q = C\,u\sqrt{\min(\Delta p, \Delta p_c)}$.
+    r"""A metering edge by catalogue data, $q = C\,u\sqrt{\min(\Delta p, \Delta p_c)}$.
 
     $C$ follows from the nominal flow as $Q_N/\sqrt{\Delta p_N}$; the opening $u$ from
     zero to one is a signal, or full. A pressure compensator holds the drop over the
@@ -44,7 +48,9 @@ class MeteringEdge(AbstractPassage):
     gain: Scalar = eqx.field(converter=si("m^3/(s Pa^0.5)", at_least=0.0))
     command: str | None = eqx.field(static=True, default=None)
     compensation: Scalar = eqx.field(converter=si("Pa", above=0.0), default=1e12)
-    transition: Scalar = eqx.field(converter=si("Pa", above=0.0), default=TRANSITION)
+    transition: Scalar = eqx.field(
+        converter=si("Pa", above=0.0), default=LAMINAR_TRANSITION
+    )
 
     def flow(self, now: Conditions) -> Scalar:
         u = 1.0 if self.command is None else now.command(self.command).clip(0.0, 1.0)
@@ -54,7 +60,7 @@ class MeteringEdge(AbstractPassage):
 
 
 class Leakage(AbstractPassage):
-    r"""A narrow gap: $q = G\,\Delta p$."""
+    r"""Laminar leakage through a narrow gap, $q = G\,\Delta p$."""
 
     inlet: str = eqx.field(static=True)
     outlet: str = eqx.field(static=True)

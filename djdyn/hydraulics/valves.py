@@ -1,4 +1,4 @@
-"""Valves that open by pressure, and the servo valve that opens by command."""
+"""Check, relief and counterbalance valves, and the servo valve."""
 
 from typing import ClassVar, Literal
 
@@ -6,21 +6,26 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._smooth import eased_ramp, signed_sqrt, step
+from ..smooth import eased_ramp, signed_sqrt, step
 from ..typing import Scalar, known, si
 from .component import AbstractPassage, AbstractValve, Conditions, Effect, States
-from .orifice import TRANSITION
+from .orifice import LAMINAR_TRANSITION
 
 
 class CheckValve(AbstractPassage):
-    """Opens from inlet to outlet: shut below `cracking`, open `opening` above it."""
+    """A check valve from inlet to outlet.
+
+    It is shut below the pressure drop `cracking`, and fully open `opening` above it.
+    """
 
     inlet: str = eqx.field(static=True)
     outlet: str = eqx.field(static=True)
     gain: Scalar = eqx.field(converter=si("m^3/(s Pa^0.5)", at_least=0.0))
     cracking: Scalar = eqx.field(converter=si("Pa", at_least=0.0), default=0.0)
     opening: Scalar = eqx.field(converter=si("Pa", above=0.0), default=1e5)
-    transition: Scalar = eqx.field(converter=si("Pa", above=0.0), default=TRANSITION)
+    transition: Scalar = eqx.field(
+        converter=si("Pa", above=0.0), default=LAMINAR_TRANSITION
+    )
 
     def flow(self, now: Conditions) -> Scalar:
         drop = now.drop(self.inlet, self.outlet)
@@ -29,7 +34,7 @@ class CheckValve(AbstractPassage):
 
 
 class ReliefValve(AbstractPassage):
-    r"""$q = G\max(0,\ \Delta p - p_{set})$, eased in over `width`."""
+    r"""A relief valve, $q = G\max(0,\ \Delta p - p_{set})$, smoothed over `width`."""
 
     inlet: str = eqx.field(static=True)
     outlet: str = eqx.field(static=True)
@@ -43,12 +48,13 @@ class ReliefValve(AbstractPassage):
 
 
 class Counterbalance(AbstractPassage):
-    r"""Holds a load at its `inlet` until load and pilot pressure open it,
+    r"""A counterbalance valve: holds a load at its `inlet`, opened by load and pilot.
 
     $$u = \operatorname{clip}\Bigl(
         \frac{p_{in} + R\,p_{pilot} - p_{set}}{\Delta p},\ 0,\ 1\Bigr);$$
 
-    oil towards the load passes freely, by a check that is open at `transition`.
+    Oil towards the load passes freely, through a check valve that is fully open at
+    `transition`.
     """
 
     pilots: ClassVar[tuple[str, ...]] = ("pilot",)
@@ -59,7 +65,9 @@ class Counterbalance(AbstractPassage):
     setting: Scalar = eqx.field(converter=si("Pa", at_least=0.0))
     ratio: Scalar = eqx.field(converter=si("1", at_least=0.0), default=3.0)
     opening: Scalar = eqx.field(converter=si("Pa", above=0.0), default=1e6)
-    transition: Scalar = eqx.field(converter=si("Pa", above=0.0), default=TRANSITION)
+    transition: Scalar = eqx.field(
+        converter=si("Pa", above=0.0), default=LAMINAR_TRANSITION
+    )
 
     def flow(self, now: Conditions) -> Scalar:
         drop = now.drop(self.inlet, self.outlet)
@@ -70,7 +78,7 @@ class Counterbalance(AbstractPassage):
 
 
 class ServoValve(AbstractValve):
-    r"""A 4/3 proportional valve, four edges that one spool opens.
+    r"""A 4/3 proportional valve: four metering edges on one spool.
 
     The signal `command`, divided by `full` and kept within ±1, is where the spool $u$
     should be; it goes there at once, by $\tau\dot u = u_c - u$, or as
@@ -79,7 +87,7 @@ class ServoValve(AbstractValve):
 
     $$q = C\,\frac{\max(0, |u| - o)}{1 - o}\sqrt{\Delta p},$$
 
-    with $o$ the overlap (negative: underlap). An edge is eased open over `width`.
+    with $o$ the overlap (negative: underlap). An edge opens smoothly over `width`.
     """
 
     ports: ClassVar[tuple[str, ...]] = ("supply", "tank", "a", "b")
@@ -97,7 +105,9 @@ class ServoValve(AbstractValve):
     lag: Scalar = eqx.field(converter=si("s", above=0.0), default=0.01)
     frequency: Scalar = eqx.field(converter=si("rad/s", above=0.0), default=300.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=0.7)
-    transition: Scalar = eqx.field(converter=si("Pa", above=0.0), default=TRANSITION)
+    transition: Scalar = eqx.field(
+        converter=si("Pa", above=0.0), default=LAMINAR_TRANSITION
+    )
     width: Scalar = eqx.field(converter=si("1", above=0.0), default=1e-6)
 
     def __check_init__(self):
@@ -113,6 +123,7 @@ class ServoValve(AbstractValve):
         return {name: jnp.zeros(()) for name in states[self.spool]}
 
     def _spool(self, state: States, now: Conditions) -> tuple[Scalar, States]:
+        """Return the spool's position and the rates of its states."""
         wanted = jnp.clip(now.command(self.command) / self.full, -1.0, 1.0)
         if self.spool == "instant":
             return wanted, {}
@@ -139,6 +150,6 @@ class ServoValve(AbstractValve):
             drop = signed_sqrt(now.drop(inlet, outlet), self.transition)
             q = self.gain * opening * drop
             flows[inlet], flows[outlet] = flows[inlet] - q, flows[outlet] + q
-            loss += now.lost(q, inlet, outlet)
+            loss += now.power_drop(q, inlet, outlet)
         outputs = {"flow_a": flows[self.a], "flow_b": flows[self.b], "opening": u}
         return Effect(flows, loss, rate=rate, outputs=outputs)

@@ -203,7 +203,7 @@ def circuit(**parts) -> Circuit:
             lambda: circuit(P=Supply(1.0), T=Tank(2.0), x=Orifice("P", "T", 1e-5)),
             r"supply 'P' at 1 Pa is below tank 'T' at 2 Pa",
         ),
-        (lambda: Volume(0.0), r"a volume holds some oil"),
+        (lambda: Volume(0.0), r"a volume must be positive"),
     ],
 )  # fmt: skip
 def test_bad_circuits_are_refused(build, said):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import djdyn
-from djdyn._smooth import signed_sqrt, step
 from djdyn.hydraulics import (
     Circuit,
     Efficiency,
@@ -22,6 +21,7 @@ from djdyn.hydraulics import (
     Volume,
 )
 from djdyn.hydraulics.component import Conditions
+from djdyn.smooth import signed_sqrt, step
 
 from .rigs import BAR, slider
 
