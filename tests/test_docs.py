@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 SLOW = {"README.md", "cable.md", "control.md", "estimation.md", "extending.md"}
-SLOW |= {"gradients.md", "hydraulics.md"}
+SLOW |= {"gradients.md", "hydraulics.md", "titan4.md"}
 PACKAGES = ("djdyn", "controllers", "estimation")
 ROOMS = ("djdyn.parts", "djdyn.cable", "djdyn.contact", "djdyn.hydraulics")
 MODULES = ("djdyn.marine.water", "djdyn.marine.waves")
@@ -68,7 +68,9 @@ def test_examples_run(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["scenarios.md", "contact.md"])
 def test_scenarios_on_pages_are_read(name, tmp_path):
-    whole = [text for _, text, _ in fences(DOCS / name, "toml") if "[simulation]" in text]
+    whole = [
+        text for _, text, _ in fences(DOCS / name, "toml") if "[simulation]" in text
+    ]
     assert whole, f"{name} shows no whole scenario"
     for text in whole:
         path = tmp_path / "machine.toml"
@@ -177,8 +179,8 @@ def test_methods_of_fit_and_tune_are_listed():
 def test_baseline_searches_are_named():
     from controllers import BASELINE_METHODS
 
-    text = (DOCS / "control.md").read_text()
-    assert all(name in text for name in BASELINE_METHODS)
+    text = " ".join((DOCS / "control.md").read_text().split())
+    assert not [name for name in BASELINE_METHODS if name not in text]
 
 
 def test_terms_are_listed():
