@@ -31,7 +31,7 @@ def study(folder, **how) -> Study:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     run = study(tmp_path)
@@ -43,7 +43,7 @@ def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     assert (tmp_path / "report.html").stat().st_size < 10e6
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_gradient_is_right_through_the_impact(tmp_path):
     check, _ = boom_gradient.impact_gradient(study(tmp_path))
     assert check.ok

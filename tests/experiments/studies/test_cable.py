@@ -12,7 +12,7 @@ from experiments.studies.cable import (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     run = Study(cable.TITLE, "", tmp_path, stages=cable.STAGES, quick=True)

@@ -9,7 +9,7 @@ from experiments.harness.study import Study
 from experiments.studies.contact import study as contact, toss as toss
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_is_inside_its_tolerance(tmp_path):
     run = Study(contact.TITLE, "", tmp_path, stages=contact.STAGES, quick=True)

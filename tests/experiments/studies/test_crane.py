@@ -183,7 +183,7 @@ def test_derivatives_of_accelerations_and_loads():
     assert np.max(np.abs(found - known) / scale) < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_study_passes_its_checks(tmp_path):
     assert main(["run", "crane", "--quick", "--out", str(tmp_path)]) == 0
     metrics = json.loads((tmp_path / "metrics.json").read_text())

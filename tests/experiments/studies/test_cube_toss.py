@@ -51,7 +51,7 @@ def test_before_it_touches_a_cube_falls_about_its_mass_centre():
     assert np.allclose(q[-1, 3:], [np.cos(1.5 * t), 0, np.sin(1.5 * t), 0], atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_the_gradient_of_tosses_through_impacts():
     system = build()
     tosses = synthesise(system, 3, 40)
@@ -129,7 +129,7 @@ def test_a_file_that_is_not_there(tmp_path):
             read(tmp_path / name)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_quick_run_recovers_the_cube_it_synthesised(tmp_path):
     run = Study(cube_toss.TITLE, "", tmp_path, stages=cube_toss.STAGES, quick=True)
     cube_toss.run(run)

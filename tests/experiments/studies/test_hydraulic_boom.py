@@ -18,7 +18,7 @@ from experiments.studies.hydraulic_boom.model import BAR, boom
 from experiments.studies.hydraulic_boom.valve import ENDS, TIMES, by_radau
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     title, stages = hydraulic_boom.TITLE, hydraulic_boom.STAGES
@@ -64,7 +64,7 @@ def test_the_record_measures_the_cylinder():
     assert jnp.allclose(record.measured(run)[0, 2], reach, rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_stiff_oil_at_a_millisecond_in_both_precisions():
     """V15 with oil of 1.4e9 Pa, until the boom moves."""
     ends = []

@@ -7,7 +7,7 @@ from experiments.studies.arm_id import study as arm_id
 from experiments.studies.bounce_id import study as bounce_id
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 @pytest.mark.parametrize(
     ("study", "metric"),

@@ -29,7 +29,7 @@ def test_the_payload_hangs_under_the_end_of_the_boom():
     assert djdyn.get_parameters(changed, "payload.mass") == 7.0
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     run = Study(launch.TITLE, "", tmp_path, stages=launch.STAGES, quick=True)

@@ -27,7 +27,7 @@ TOLD = {  # a number that each part tells
 
 def parts():
     for name, run in (*optotrak.QUICK, *optotrak.SLOW):
-        slow = [pytest.mark.slow] if name.startswith("identified") else []
+        slow = [pytest.mark.study] if name.startswith("identified") else []
         yield pytest.param(run, TOLD[name], id=name, marks=slow)
 
 

@@ -45,7 +45,7 @@ def test_a_load_at_the_tip_is_felt_as_one():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_sampled_control_follows_the_continuous_one():
     system = titan.build()
     y0 = jax.tree.map(lambda x: x[None], system.initial_state())
@@ -96,7 +96,7 @@ def test_sensors_add_their_noise_and_nothing_else():
     assert jnp.all(jnp.abs(areas(built) - known) > 1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     assert main(["run", "titan4", "--quick", "--out", str(tmp_path)]) == 0

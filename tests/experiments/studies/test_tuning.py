@@ -8,7 +8,7 @@ from experiments.studies.tune_boom import study as tune_boom
 from experiments.studies.tune_crane import study as tune_crane
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("study", [swing_up, tune_boom, tune_crane])
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(study, tmp_path):
     run = Study(study.TITLE, "", tmp_path, stages=study.STAGES, quick=True)

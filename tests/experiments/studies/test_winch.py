@@ -72,7 +72,7 @@ def test_by_hand_a_winch_that_holds_tension_lets_its_line_run():
     assert winch_loop.unstable_root(100.0, 0.0, 0.0) > 0.99 * np.sqrt(weight / mass)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.validation
 def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
     run = Study(winch.TITLE, "", tmp_path, stages=winch.STAGES, quick=True)
