@@ -12,12 +12,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from ..typing import Scalar
 from .box_qp import max_step, solve_box_qp
 from .line_search import ARMIJO, WOLFE, LineSearch, next_trial, start_line_search
-from .trial_steps import (
-    MIN_STEP,
-    AbstractTrialStepSolver,
-    select,
-    zeros_like_struct,
-)
+from .trial_steps import MIN_STEP, AbstractTrialStepSolver, select
 
 
 MAX_GROWTH = 3.0  # of the first trial step of a line, to the accepted step before
@@ -74,21 +69,10 @@ class BFGS(AbstractTrialStepSolver, optx.AbstractMinimiser):
     initial_step: Any = 1.0
     norm: Callable[[PyTree], Scalar] = eqx.field(static=True, default=optx.max_norm)
 
-    def init(
-        self,
-        fn: Callable,
-        y: Array,
-        args: Any,
-        options: dict[str, Any],
-        f_struct: Any,
-        aux_struct: Any,
-        tags: frozenset[object],
-    ) -> BFGSState:
-        del fn, args, options, tags
-        f, no = jnp.zeros((), f_struct.dtype), jnp.array(False)
-        aux, zero = zeros_like_struct(aux_struct), jnp.zeros_like(y)
-        B, search = jnp.eye(len(y), dtype=y.dtype), start_line_search(f, f, f + 1)
-        return BFGSState(~no, f, zero, B, zero, search, f, aux, no)
+    def first_state(self, y: Array, out: Array, aux: Any) -> BFGSState:
+        no, zero = jnp.array(False), jnp.zeros_like(y)
+        B, search = jnp.eye(len(y), dtype=y.dtype), start_line_search(out, out, out + 1)
+        return BFGSState(~no, out, zero, B, zero, search, out, aux, no)
 
     def step(
         self,

@@ -10,12 +10,7 @@ import optimistix as optx
 from jaxtyping import Array, Bool, Float, PyTree
 
 from ..typing import Scalar
-from .trial_steps import (
-    MIN_STEP,
-    AbstractTrialStepSolver,
-    select,
-    zeros_like_struct,
-)
+from .trial_steps import MIN_STEP, AbstractTrialStepSolver, select
 
 
 # Ratios of the actual to the predicted reduction of the cost.
@@ -60,24 +55,11 @@ class NL2SOL(AbstractTrialStepSolver, optx.AbstractLeastSquaresSolver):
     initial_radius: Any = 0.6
     norm: Callable[[PyTree], Scalar] = eqx.field(static=True, default=optx.max_norm)
 
-    def init(
-        self,
-        fn: Callable,
-        y: Array,
-        args: Any,
-        options: dict[str, Any],
-        f_struct: Any,
-        aux_struct: Any,
-        tags: frozenset[object],
-    ) -> NL2SOLState:
-        del fn, args, options, tags
-        r, no = zeros_like_struct(f_struct), jnp.array(False)
-        J, S = jnp.zeros((len(r), len(y)), r.dtype), jnp.zeros((len(y),) * 2, r.dtype)
-        radius, aux = (
-            jnp.asarray(self.initial_radius, r.dtype),
-            zeros_like_struct(aux_struct),
-        )
-        return NL2SOLState(~no, r, J, S, radius, aux, no)
+    def first_state(self, y: Array, out: Array, aux: Any) -> NL2SOLState:
+        n, k, no = len(out), len(y), jnp.array(False)
+        J, S = jnp.zeros((n, k), out.dtype), jnp.zeros((k, k), out.dtype)
+        radius = jnp.asarray(self.initial_radius, out.dtype)
+        return NL2SOLState(~no, out, J, S, radius, aux, no)
 
     def step(
         self,

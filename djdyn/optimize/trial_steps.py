@@ -1,5 +1,6 @@
-"""What solvers that accept or reject trial steps have in common."""
+"""The common base of solvers that accept or reject trial steps."""
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,29 @@ class AbstractTrialStepSolver(optx.AbstractIterativeSolver):
         """Return whether a full step from `y` is short and predicts a small gain."""
         size = self.atol + self.rtol * self.norm(y)
         return (reduction <= self.rtol * cost) & (self.norm(step) <= size)
+
+    @abc.abstractmethod
+    def first_state(self, y: Array, out: Any, aux: Any) -> Any:
+        """Return the state before the first trial point, which is `y` itself.
+
+        `out` and `aux` are zeros like the two outputs of the objective.
+        """
+
+    def init(
+        self,
+        fn: Callable,
+        y: Array,
+        args: Any,
+        options: dict[str, Any],
+        f_struct: Any,
+        aux_struct: Any,
+        tags: frozenset[object],
+    ) -> Any:
+        del fn, args, options, tags
+        zeros = lambda x: jnp.zeros(x.shape, x.dtype)
+        return self.first_state(
+            y, jax.tree.map(zeros, f_struct), jax.tree.map(zeros, aux_struct)
+        )
 
     def terminate(
         self,
@@ -48,11 +72,6 @@ class AbstractTrialStepSolver(optx.AbstractIterativeSolver):
     ) -> tuple[Array, Any, dict[str, Any]]:
         del fn, args, options, state, tags, result
         return y, aux, {}
-
-
-def zeros_like_struct(struct: Any) -> Any:
-    """Return zeros with the shapes and types of `jax.ShapeDtypeStruct`s."""
-    return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), struct)
 
 
 def select(accepted: Array, new: Any, old: Any) -> Any:

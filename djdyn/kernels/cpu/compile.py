@@ -1,4 +1,4 @@
-"""From a jaxpr to machine code in memory, with a cache on disk."""
+"""Compilation of a jaxpr to machine code in memory, with a cache on disk."""
 
 import ctypes
 import functools

@@ -1,4 +1,4 @@
-"""What writes one basic block as LLVM assembly: types, SSA names and operands.
+"""The writer of one basic block as LLVM assembly: types, SSA names and operands.
 
 Uniform values are single numbers, broadcast over the lanes where one meets a vector: a
 load with broadcast costs nothing, a register of equal numbers does.

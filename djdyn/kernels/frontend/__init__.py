@@ -1,4 +1,4 @@
-"""From jaxprs to scalar operations.
+"""The front end: translation of jaxprs to scalar operations.
 
 Read in this order: `passes` (dead-code elimination, loop-invariant code motion and
 other passes on jaxprs), `trace` (evaluates a jaxpr on arrays of SSA values), then the

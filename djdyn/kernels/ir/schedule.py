@@ -1,4 +1,4 @@
-"""From a graph to basic blocks around a frame of slots in memory.
+"""A graph scheduled as basic blocks around a frame of slots in memory.
 
 Compilers take longer than linear time over long straight-line code, so it is cut into
 basic blocks of limited length; a value that another block reads goes through a slot of
