@@ -72,7 +72,7 @@ def test_it_stands_and_leans_on_one_end():
 
 
 def test_it_lies_still():
-    """On a beam off its middle, nothing turns it that its weight would not."""
+    """A capsule off the middle of a beam turns only by its weight."""
     body = djdyn.Body("rod", "world", djdyn.Free(), 1.0, I_BC=0.1 * np.eye(3))
     law = KelvinVoigt(9.81 / (2 * DEEP), 20.0, width=1e-5)
     part = Contact("rod", ROD, "world", BEAM, law)

@@ -1,4 +1,4 @@
-"""Where shapes touch, beside hulls of differences, half-spaces by qhull and MuJoCo."""
+"""Contact detection beside hulls of differences, qhull and MuJoCo."""
 
 import itertools
 
@@ -56,7 +56,7 @@ def from_triangle(T: np.ndarray) -> float:
 
 
 def signed_distance(a: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray | None]:
-    """By the hull of all differences; with the normal where they overlap."""
+    """Return the distance by the hull of all differences; and the normal of overlap."""
     D = (a[:, None] - b[None]).reshape(-1, 3)
     found = ConvexHull(D)
     top = found.equations[:, 3].argmax()
@@ -163,7 +163,7 @@ def volume_by_qhull(n: np.ndarray, d: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def test_shared_volumes():
-    """Of a thousand pairs: boxes aligned, flush, turned, and hulls."""
+    """A thousand pairs: boxes aligned, flush, turned, and hulls."""
     both = jax.jit(lambda n, d, p: overlap(n, d, 6, p))
     A, some = hull(9), 0
     for i in range(500):

@@ -70,7 +70,7 @@ PATHS = ("c.normal.stiffness", "c.normal.dissipation", "c.friction.mu", "b.mass"
 
 
 def test_gradients_are_those_of_differences_in_every_lane(system):
-    """By all coordinates and speeds, and by numbers of the laws; forward too."""
+    """All coordinates, speeds and parameters of the laws; forward mode too."""
     table = jnp.stack([djdyn.get_parameters(system, k) for k in PATHS])
     y = system.initial_state()
     zero = jnp.zeros_like(y.parts["c"]["bristles"])
@@ -102,7 +102,7 @@ def test_gradients_are_those_of_differences_in_every_lane(system):
 
 
 def test_a_bed_only_takes_energy():
-    """At random places and velocities, also as it lets go."""
+    """Random places and velocities, also as the contact separates."""
     beds = (ElasticFoundation(1e7, 2e5), ElasticFoundation(1e7, 2e5, 1.0))
     shape = Cuboid([1.5, 1.5, 0.5])
     part = VolumeContact("b", shape, "world", HalfSpace(), beds, Coulomb(0.3))

@@ -113,7 +113,7 @@ def test_gradients_through_a_contact_group():
 
 
 def test_balls_fall_on_a_plane_and_each_other():
-    """A column of three comes to rest: the plane carries all, and the books close."""
+    """A column of three comes to rest: the plane carries all, energy balances."""
     shapes = {k: Sphere(0.1) for k in "abc"}
     law = HuntCrossley(2e4, 30.0, 1.0, width=1e-4)
     bodies = tuple(

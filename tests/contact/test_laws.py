@@ -1,4 +1,4 @@
-"""Forces of contact: closed forms, published numbers, the books, and gradients."""
+"""Forces of contact: closed forms, published numbers, energy balance, and gradients."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_drop():
 
 @pytest.mark.validation
 def test_restitution_of_hunt_and_crossley():
-    """At every dissipation, and by Hertz and Kelvin-Voigt without gravity."""
+    """Every dissipation, and Hertz and Kelvin–Voigt, without gravity."""
     s = np.array([0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
     e = [0.993377, 0.967739, 0.937476, 0.882190, 0.748435, 0.593624, 0.410720]
     assert np.allclose(restitution(s), e, atol=1e-6)
@@ -169,8 +169,8 @@ def rough(size: list[float], width: float, law) -> djdyn.System:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_the_books_of_a_tumbling_box(name):
-    """Bounces, slides, rolls and spins, and loses energy only where it is booked."""
+def test_the_energy_balance_of_a_tumbling_box(name):
+    """Bounces, slides, rolls and spins, and loses only the energy in the ledger."""
     system = rough([0.2, 0.15, 0.1], 1e-4, LAWS[name])
     y = at(system, 0.2, (0.8, 0.3, 0.0), (2.0, -3.0, 1.0))
     run = djdyn.simulate(
@@ -181,7 +181,7 @@ def test_the_books_of_a_tumbling_box(name):
 
 @pytest.mark.parametrize("name", ["lugre", "karnopp"])
 def test_a_box_stays_on_a_slope(name):
-    """Below the friction angle it creeps less than a thousandth of a millimetre a
+    """A box below the friction angle creeps less than a thousandth of a millimetre a
     second; above it slides as it should.
     """
     shape, law = Cuboid([0.2, 0.2, 0.2]), KelvinVoigt(1e5, 400.0, width=1e-5)
@@ -203,7 +203,7 @@ def test_a_box_stays_on_a_slope(name):
 
 
 def test_gradients_where_things_begin():
-    """At touch, at rest, at zero sliding, at the edge of slip; in both modes."""
+    """First contact, rest, zero sliding and the edge of slip, in both modes."""
     system = rough([0.2, 0.2, 0.2], 1e-3, LAWS["lugre"])
     paths = [k for k in djdyn.parameters(system) if k.startswith("c.")]
     paths = [k for k in paths if "width" not in k and "full" not in k]

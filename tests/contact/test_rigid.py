@@ -70,7 +70,7 @@ def test_a_ball_at_rest_is_carried():
 
 
 def test_a_ball_that_slides_ends_rolling(tracks):
-    """At five sevenths of its speed, when two sevenths of its energy are lost."""
+    """The ball keeps 5/7 of its speed and loses 2/7 of its energy."""
     run = tracks.lane(0)
     np.testing.assert_allclose(run.y.v[-1, 3], 5 / 7 * V0, rtol=1e-4)
     np.testing.assert_allclose(run.y.v[-1, 1] * R, 5 / 7 * V0, rtol=1e-4)
@@ -88,14 +88,14 @@ def test_a_ball_falls_freely_and_lands_without_a_bounce(tracks):
     np.testing.assert_allclose(run.work[-1, 1], M * G * DROP, rtol=1e-5)
 
 
-def test_energy_books_close(tracks):
+def test_energy_balances(tracks):
     gap = djdyn.energy_balance(tracks.system, tracks)
     np.testing.assert_allclose(gap, 0.0, atol=1e-5)
     assert np.all(np.diff(tracks.work[..., 1]) > -1e-8)
 
 
 def test_a_ball_leaves_the_bowl_where_a_loop_is_too_slow():
-    r"""From the bottom with $v_0^2 = 3.5\,g\ell$: at a cosine of minus a half."""
+    r"""A ball with $v_0^2 = 3.5\,g\ell$ at the bottom leaves at $\cos\theta = -1/2$."""
     bowl = RigidContact("b", Sphere(R), "world", Bowl(BOWL), slack=1e-5)
     system, far = over(bowl), BOWL - R
     y0 = start(system, -far, v=(np.sqrt(3.5 * G * far), 0, 0))

@@ -1,4 +1,4 @@
-"""Whole circuits: the books, gradients, batches, and what is refused."""
+"""Whole circuits: energy balance, gradients, batches, and what is refused."""
 
 import equinox as eqx
 import jax
@@ -33,7 +33,7 @@ def start(system: djdyn.System, x: float = 0.3, v: float = 0.2) -> djdyn.State:
     return eqx.tree_at(lambda y: y.parts["oil"], y, {**y.parts["oil"], **moving})
 
 
-def books(system: djdyn.System, y: djdyn.State):
+def balance(system: djdyn.System, y: djdyn.State):
     """Rates of energy and of oil, and what they should be; every component's loss."""
     rate, now = system.derivative(0.0, y), system.at(0.0, y)
     circuit = system.parts["oil"]
@@ -54,10 +54,10 @@ def books(system: djdyn.System, y: djdyn.State):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("conserves", ["mass", "volume"])
-def test_books_close(conserves):
-    """Of all components at once; at a stop, too, and with a chamber below zero."""
+def test_energy_and_mass_balance(conserves):
+    """All components at once; also at a stop, and with a chamber below zero."""
     system = everything(conserves)
-    energy_balance = quick_jit(lambda y: books(system, y))
+    energy_balance = quick_jit(lambda y: balance(system, y))
     low = start(system, 0.502, 0.4)
     low.parts["oil"]["D.bar"] = jnp.array(-0.98)
     for y in (start(system), low, start(system, -0.001, -0.1)):

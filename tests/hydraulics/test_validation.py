@@ -140,7 +140,7 @@ def test_pole_of_a_small_volume_real_time_multibody_v22():
 
 
 def test_two_pressures_move_as_one_bond_graph_v11():
-    """With Pu + Pd = Ps a symmetric motor keeps to it, and P_L obeys one equation."""
+    """A symmetric motor keeps Pu + Pd = Ps, and P_L obeys one equation."""
     wheel = djdyn.Body("wheel", "world", djdyn.Revolute(), 1.0, I_BC=150 * np.eye(3))
     Ps, gain, Vp, stiff = 307 * BAR, 0.9 * 1e-6 * np.sqrt(2 / 950), 1e-4, 1e11
     parts = {

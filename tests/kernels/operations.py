@@ -17,7 +17,7 @@ SHAPES = ((), (3,), (3, 3))
 
 
 def calm(x):
-    """Into (-1, 1)."""
+    """Map numbers into (-1, 1)."""
     return x / jnp.sqrt(1 + x * x)
 
 

@@ -1,4 +1,4 @@
-"""Where numbers end: NaN, overflow, ties, indices outside of their arrays."""
+"""Kernels at the limits: NaN, overflow, ties, indices outside of their arrays."""
 
 import jax
 import jax.numpy as jnp

@@ -83,7 +83,7 @@ def evaluate(name: str, bits: int, lanes: int, *points: np.ndarray) -> np.ndarra
 
 @functools.cache
 def points(name: str, bits: int) -> tuple[np.ndarray, ...]:
-    """Over all magnitudes, over common ones, and where the function is hard."""
+    """Return points over all magnitudes, over common ones, and where it is hard."""
     dtype, rng = DTYPE[bits], np.random.default_rng(7)
     info = np.finfo(dtype)
     lowest, highest = int(info.minexp) - info.nmant, int(info.maxexp)

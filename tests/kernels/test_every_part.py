@@ -16,7 +16,6 @@ from controllers import (
     PDGravity,
     Reference,
     ReferenceModel,
-    Winch,
     WinchPID,
 )
 from djdyn.cable import Cable, CableProperties, ClampedEnd, FreeEnd, PinnedEnd, Sheave
@@ -70,6 +69,7 @@ from djdyn.parts import (
     JointStop,
     PointContactFriction,
     SpringDamper,
+    Winch,
 )
 from djdyn.parts.base import AbstractPart
 

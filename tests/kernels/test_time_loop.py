@@ -129,7 +129,7 @@ def residuals(fn, *args) -> int:
 def test_memory_grows_with_the_root_of_the_steps():
     saves, args = np.array([1000]), arguments()
     every, some = (residuals(kernel(saves, r), *args) for r in ("all", "sqrt"))
-    known = sum(x.size for x in args) + 100  # arguments, and what is worked out of them
+    known = sum(x.size for x in args) + 100  # arguments, and what is computed from them
     assert every >= 1000 * (2 * N + 2 * N)  # states, and what the step has named
     assert 32 * 2 * N <= some <= 32 * 2 * N + known
     fns = (*(kernel(saves, r) for r in ("all", "sqrt")), lambda *x: plain(saves, *x))

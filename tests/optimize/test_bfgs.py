@@ -47,15 +47,15 @@ def test_a_least_value_is_told_at_once():
     assert found.stats["num_steps"] <= 2 and jnp.array_equal(found.value, jnp.ones(3))
 
 
-def test_a_cost_that_is_hopeless_ahead_is_turned_back_from():
-    """Beyond one the cost is a constant without slope, as where all runs diverge."""
+def test_the_search_turns_back_from_a_cost_that_diverged():
+    """The cost beyond one is a constant without slope, as where all runs diverge."""
     cliff = lambda y, _: jnp.where(y[0] < 1, jnp.cosh(3 * (y[0] - 0.9)), 1e8)
     found = descended(cliff, jnp.array([-1.0]))
     assert jnp.allclose(found.value, 0.9, atol=1e-4)
 
 
 def test_a_search_goes_as_far_as_a_jump():
-    """No slope before it is flat."""
+    """The slope before a jump never becomes flat, so the Wolfe condition fails."""
     step = lambda y, _: (y[0] - 2) ** 2 + 50.0 * (y[0] > 1)
     found = descended(step, jnp.array([-1.0]))
     assert 0.99 < found.value[0] <= 1 and found.stats["num_steps"] < 100
