@@ -98,3 +98,23 @@ def test_a_metric_outside_its_tolerance_fails_the_study(tmp_path):
     study = harness.Study("t", "s", tmp_path, stages=1)
     study.metric("nan", float("nan"), 0.0, 0.1)
     assert not study.passed
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "passed"),
+    [
+        (0.1, {"at_most": 0.2}, True),
+        (-9.0, {"at_most": 0.2}, True),
+        (0.3, {"at_most": 0.2}, False),
+        (1.0, {"at_least": 1.0}, True),
+        (0.9, {"at_least": 1.0}, False),
+        (float("nan"), {"at_least": 1.0}, False),
+    ],
+)
+def test_a_metric_is_judged_by_its_bounds(tmp_path, value, bound, passed):
+    study = harness.Study("t", "s", tmp_path, stages=1)
+    study.metric("bounded", value, **bound)
+    assert study.passed is passed
+    changed = harness.Study("t", "s", tmp_path, stages=1, sets={"pd.kp": 1.0})
+    changed.metric("bounded", value, **bound)
+    assert changed.passed is not (value != value)  # only NaN fails where sets are given
