@@ -30,15 +30,15 @@ def test_markers_hardly_see_where_the_ball_is():
     mechanism = rig.build().mechanism
     q = jnp.asarray(rig.POSES["equilibrium_exact"])
     sizes = np.linalg.svd(pose.slopes(mechanism, q), compute_uv=False)
-    np.testing.assert_allclose(sizes, pose.DERIVED, rtol=0.03)
+    np.testing.assert_allclose(sizes, pose.SINGULAR_VALUES, rtol=0.03)
 
 
 def test_a_low_fifth_marker_tells_the_pose():
     truth, y0 = rig.twin()
     found = twin.Found(None, None, truth, y0, None)  # pyright: ignore
-    seen = (pose.SET, pose.with_fifth(pose.LOW))
+    seen = (pose.SET, pose.with_fifth(pose.FIFTH_HEIGHT))
     J = (pose.slopes(truth.mechanism, y0.q, m) for m in seen)
-    four, low = (pose.sure(np.asarray(x) / (1e3 * twin.NOISE)) for x in J)
+    four, low = (pose.pose_deviations(np.asarray(x) / (1e3 * twin.NOISE)) for x in J)
     five = pose.sight(found, pose.with_fifth(0.15))
     assert four.max() > 1.0
     assert low.max() < 0.25
@@ -55,7 +55,7 @@ def test_a_low_fifth_marker_tells_the_pose():
 def test_slopes_of_markers_are_those_of_differences():
     """Of a third of a second, along one direction through friction, spring and pose."""
     truth, y0 = rig.twin()
-    times, predict = twin.TIMES[:48], twin.Seen(twin.SET)
+    times, predict = twin.TIMES[:48], twin.ReleasedMarkers(twin.SET)
 
     @jax.jit
     def seen(s):
