@@ -16,7 +16,9 @@ os.environ.setdefault(  # XLA's older emitters compile in half the time
 
 import jax
 
+import controllers
 import djdyn
+import estimation
 from djdyn.export.c_source import export_c
 from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError
@@ -136,6 +138,16 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check_neighbours() -> None:
+    """Refuse packages of the same names that are somebody else's."""
+    home = Path(djdyn.__file__).parents[1]
+    for package in (controllers, estimation):
+        where = Path(str(package.__file__)).parents[1]
+        if where != home:
+            name = package.__name__
+            raise ImportError(f"{name!r} in {where} is not djdyn's, which is in {home}")
+
+
 def _list() -> int:
     """Print all studies and benchmarks."""
     for kind, table in (("studies", STUDIES), ("benchmarks", BENCHMARKS)):
@@ -179,6 +191,7 @@ def main(argv: list[str] | None = None) -> int:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     try:
+        _check_neighbours()
         match args.command:
             case "list":
                 return _list()

@@ -11,12 +11,12 @@ import numpy as np
 
 
 if TYPE_CHECKING:
-    import xarray as xr
+    import xarray
 
 
 def label_series(
     time: Any, series: dict[str, Any], units: dict[str, str], *, batched: bool
-) -> "xr.Dataset":
+) -> "xarray.Dataset":
     """Return arrays with time as an axis as a dataset with named axes and units."""
     import xarray as xr
 
@@ -34,7 +34,7 @@ def label_series(
     return xr.Dataset(data, coords={"time": axis})
 
 
-def save_dataset(data: "xr.Dataset", path: str | Path) -> None:
+def save_dataset(data: "xarray.Dataset", path: str | Path) -> None:
     """Write labelled series as netCDF (`.nc`) or NumPy (`.npz`)."""
     path = Path(path)
     if path.suffix == ".nc":
@@ -47,7 +47,7 @@ def save_dataset(data: "xr.Dataset", path: str | Path) -> None:
         raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
 
 
-def load_dataset(path: str | Path) -> "xr.Dataset":
+def load_dataset(path: str | Path) -> "xarray.Dataset":
     """Return the labelled series in a file that `Trajectory.save` wrote."""
     import xarray as xr
 

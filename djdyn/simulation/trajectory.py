@@ -24,8 +24,8 @@ from .series import label_series, save_dataset
 
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+    import pandas
+    import xarray
 
 
 class Trajectory(eqx.Module):
@@ -162,7 +162,7 @@ class Trajectory(eqx.Module):
 
     # Tables, pictures, files ---------------------------------------------------------
 
-    def to_xarray(self, **derived: Any) -> "xr.Dataset":
+    def to_xarray(self, **derived: Any) -> "xarray.Dataset":
         """Return labelled arrays: every signal of the system, by name.
 
         **Arguments:**
@@ -176,7 +176,7 @@ class Trajectory(eqx.Module):
             units = {"work.in": "J", "work.lost": "J"}
         return label_series(self.t, series, units, batched=bool(self.batch))
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> "pandas.DataFrame":
         """Return one row a time, one column a number; of a batch, a row a lane too."""
         data, columns = self.to_xarray(), {}
         lead = 1 + len(self.batch)
