@@ -7,7 +7,8 @@ import pytest
 
 import djdyn
 from controllers import JointPID, Reference, WinchPID
-from djdyn.io.scenario import ScenarioError, read_scenario
+from djdyn.io.scenario import read_scenario
+from djdyn.io.scenario_table import ScenarioError
 from djdyn.marine.water import Drag
 from djdyn.parts import Winch
 
