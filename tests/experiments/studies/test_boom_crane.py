@@ -115,7 +115,7 @@ def test_a_locked_crane_moves_like_the_whole_one_held_still():
 
 
 def test_a_target_on_this_side_of_the_stop_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="beyond its stop"):
+    with pytest.raises(ValueError, match="beyond the stop"):
         boom_crane.run(study(tmp_path, options={"target": 80.0}))
 
 
