@@ -156,7 +156,7 @@ def ilqr(
     *,
     low: Numbers = -jnp.inf,
     high: Numbers = jnp.inf,
-    outer_iterations: int | Array = 100,
+    iterations: int | Array = 100,
     tolerance: float = 1e-6,
 ) -> Plan:
     """Find the inputs between `low` and `high` with the least sum of costs from `x0`.
@@ -178,7 +178,7 @@ def ilqr(
     start = first, jnp.array(FIRST_REGULARISATION), jnp.array(0)
 
     def going(carry: tuple) -> Array:
-        return ~carry[0].done & (carry[2] < outer_iterations)
+        return ~carry[0].done & (carry[2] < iterations)
 
     def once(carry: tuple) -> tuple:
         plan, mu, i = carry

@@ -45,7 +45,7 @@ Table = Sequence[DHLink | Mapping[str, Any]]
 def from_dh(
     table: Table, *, base: Pose | None = None, convention: str = "paul"
 ) -> Mechanism:
-    r"""A serial chain from Denavit-Hartenberg parameters.
+    r"""Return a serial chain from Denavit-Hartenberg parameters.
 
     From one link's end to the next, in Paul's (standard) and Craig's (modified) form,
 
@@ -60,6 +60,13 @@ def from_dh(
     - `table`: rows, from the base outwards: `DHLink`s, or mappings with its fields.
     - `base`: where the first row starts, in the world.
     - `convention`: `"paul"` or `"craig"`.
+
+    !!! example
+
+        ```python
+        link = {"name": "link", "type": "revolute", "a": 1.0, "mass": 2.0}
+        arm = djdyn.from_dh([link])
+        ```
     """
     if convention not in ("paul", "craig"):
         raise ValueError(f"unknown convention {convention!r}; there are paul and craig")
@@ -90,7 +97,7 @@ def from_dh(
 
 
 def dh_initial_q(table: Table) -> Float[Array, " nq"]:
-    """Coordinates at the table's own values of the joint variables."""
+    """Return the coordinates at the table's own values of the joint variables."""
     values = [x.theta if x.type == "revolute" else x.d for x in _links(table)]
     return jnp.stack([_number(x) for x in values])
 

@@ -38,7 +38,7 @@ from .unsupported import import_mujoco, refuse, unsupported
 def from_mjcf(
     text_or_path: str | os.PathLike, *, ignore: Sequence[str] = ()
 ) -> Mechanism:
-    """The mechanism of an MJCF file, or of its text.
+    """Return the mechanism of an MJCF file, or of its text.
 
     A body with several joints hangs on massless ones, called `"<body>:<joint>"`. Sites
     become frames. Motors of gear one are accepted, since `tau` is what they give. All
@@ -47,6 +47,12 @@ def from_mjcf(
     **Arguments:**
 
     - `ignore`: kinds of things to read the model without, such as `("damping",)`.
+
+    !!! example
+
+        ```python
+        arm = djdyn.from_mjcf("arm.xml", ignore=("damping",))
+        ```
     """
     mujoco = import_mujoco()
     text = _text(text_or_path)
@@ -62,7 +68,7 @@ def from_mjcf(
 def from_urdf(
     path_or_text: str | os.PathLike, *, ignore: Sequence[str] = ()
 ) -> Mechanism:
-    """The mechanism of a URDF file, or of its text.
+    """Return the mechanism of a URDF file, or of its text.
 
     Every link stays a body; the root is fixed in the world. Masses and inertias are
     those of `<inertial>`; shapes are not read, so meshes need not be found. A link with

@@ -246,7 +246,7 @@ def _line(row: _Row) -> DeckLine:
 
 
 def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
-    """Reads a deck of MoorDyn v2 from a file, or from its text.
+    """Return a deck of MoorDyn v2 read from a file, or from its text.
 
     Line types, bodies, points, lines and options are read; what asks for output is
     passed over. Everything else in the deck is named in one error.

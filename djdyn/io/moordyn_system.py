@@ -28,7 +28,7 @@ def from_moordyn(
     elements: Mapping[int, int] | None = None,
     ignore: Sequence[str] = (),
 ) -> tuple[System, State]:
-    """A MoorDyn deck as a system, and its state of rest.
+    """Return a MoorDyn deck as a system, and its static state.
 
     Line 3 becomes the part `line3`, from its first point (tail) to its second (head);
     free points and bodies become bodies `point2` and `body1`.

@@ -158,7 +158,7 @@ def forward_dynamics(
     t: ArrayLike = 0.0,
     method: Method | None = None,
 ) -> Float[Array, " nv"]:
-    """`v_dot` under joint forces `tau`, gravity, and wrenches `F_WB` on the bodies.
+    """Return `v_dot` under joint forces `tau`, gravity and wrenches `F_WB` on bodies.
 
     **Arguments:**
 
@@ -166,6 +166,12 @@ def forward_dynamics(
       origins in world axes.
     - `t`: time, for prescribed joints.
     - `method`: `"projection"`, `"recursion"`, or the faster for the mechanism's size.
+
+    !!! example
+
+        ```python
+        v_dot = djdyn.forward_dynamics(mechanism, q, v, tau=jnp.zeros(mechanism.nv))
+        ```
     """
     return forward(forward_kinematics(mechanism, q, v, t), tau, F_WB, method)
 
@@ -179,14 +185,28 @@ def inverse_dynamics(
     *,
     t: ArrayLike = 0.0,
 ) -> Float[Array, " nv"]:
-    """Joint forces that give `v_dot`; the arguments are those of `forward_dynamics`."""
+    """Return the joint forces that give `v_dot`; see `forward_dynamics`.
+
+    !!! example
+
+        ```python
+        tau = djdyn.inverse_dynamics(mechanism, q, v, v_dot)
+        ```
+    """
     return inverse(forward_kinematics(mechanism, q, v, t), v_dot, F_WB)
 
 
 def mass_matrix(
     mechanism: Mechanism, q: Float[Array, " nq"], *, t: ArrayLike = 0.0
 ) -> Float[Array, "nv nv"]:
-    """Symmetric positive definite, with `kinetic energy = v @ M @ v / 2`."""
+    """Return the mass matrix `M`: the kinetic energy is `v @ M @ v / 2`.
+
+    !!! example
+
+        ```python
+        M = djdyn.mass_matrix(mechanism, q)
+        ```
+    """
     return projected_inertia(forward_kinematics(mechanism, q, t=t))
 
 
@@ -197,5 +217,5 @@ def bias_force(
     *,
     t: ArrayLike = 0.0,
 ) -> Float[Array, " nv"]:
-    """Coriolis, centrifugal and gravity forces: the `tau` that keeps `v` constant."""
+    """Return Coriolis, centrifugal and gravity forces: `tau` at zero `v_dot`."""
     return inverse_dynamics(mechanism, q, v, jnp.zeros_like(v), t=t)

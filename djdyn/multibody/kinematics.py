@@ -99,7 +99,15 @@ def forward_kinematics(
     v: Float[Array, " nv"] | None = None,
     t: ArrayLike = 0.0,
 ) -> World:
-    """Poses, twists and velocity-product accelerations, worked out once."""
+    """Return poses, twists and bias accelerations of all bodies.
+
+    !!! example
+
+        ```python
+        world = djdyn.forward_kinematics(mechanism, q, v)
+        world.pose("tip").p
+        ```
+    """
     v = jnp.zeros(mechanism.nv, q.dtype) if v is None else v
     mechanism.check_state(q, v)
     t = jnp.asarray(t, q.dtype)
@@ -222,12 +230,12 @@ def _placed(joint: AbstractJoint, X_PJ: Pose, q: Array, t: Scalar) -> Pose:
 def frame_pose(
     mechanism: Mechanism, q: Float[Array, " nq"], frame: str, *, t: ArrayLike = 0.0
 ) -> Pose:
-    """`X_WF` of a named frame."""
+    """Return the pose `X_WF` of a named frame."""
     return forward_kinematics(mechanism, q, t=t).pose(frame)
 
 
 def frame_jacobian(
     mechanism: Mechanism, q: Float[Array, " nq"], frame: str, *, t: ArrayLike = 0.0
 ) -> Float[Array, "6 nv"]:
-    """Twist of a named frame, at its origin in world axes, per unit of each speed."""
+    """Return the twist of a frame, at its origin in world axes, per unit of speed."""
     return forward_kinematics(mechanism, q, t=t).jacobian(frame)

@@ -192,7 +192,7 @@ def identity_pose() -> Pose:
 
 
 def translation(p: Numbers | Sequence[Any]) -> Pose:
-    """A frame moved by `p`, not turned."""
+    """Return a pose moved by `p`, not turned."""
     return Pose(jnp.eye(3), jnp.asarray(p, dtype=float))
 
 
@@ -200,7 +200,7 @@ def pose_rpy(
     position: Numbers | Sequence[Any],
     roll_pitch_yaw: Numbers | Sequence[Any] = (0.0, 0.0, 0.0),
 ) -> Pose:
-    """A frame at `position`, turned by roll, pitch and yaw (rad)."""
+    """Return a pose at `position`, turned by roll, pitch and yaw (rad)."""
     angles = jnp.asarray(roll_pitch_yaw, dtype=float)
     return Pose(rotation_rpy(*angles), jnp.asarray(position, dtype=float))
 

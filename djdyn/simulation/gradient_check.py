@@ -107,7 +107,7 @@ def check_gradient(
     step: float = 1e-3,
     tight: float = 1e-11,
 ) -> GradientCheck:
-    """Compares a gradient in reverse and forward mode, by differences, and done finely.
+    """Return a gradient four ways: reverse, forward, differences, fine tolerance.
 
     **Arguments:**
 
@@ -116,6 +116,13 @@ def check_gradient(
     - `free`: paths of the parameters.
     - `step`: of the central differences, relative to each parameter's size.
     - `tight`: relative and absolute tolerance of the reference gradient.
+
+    !!! example
+
+        ```python
+        loss = lambda system, simulate: simulate(system, 1.0).q("arm")[-1, 0] ** 2
+        print(djdyn.check_gradient(loss, system, ["bearing.viscous"]))
+        ```
     """
     theta0 = pack(system, free)
     flat, unravel = jax.flatten_util.ravel_pytree(theta0)
@@ -236,7 +243,7 @@ def gradient(
     samples: int = 64,
     seed: int = 0,
 ) -> Slope:
-    r"""The gradient of a loss, or of its mean over normally distributed parameters.
+    r"""Return the gradient of a loss, or of its mean over normal parameters.
 
     With a spread $\sigma$ it is that of $E\,L(\theta + \sigma w)$, $w$ normal: the
     least-squares slope of $L(\theta \pm \sigma w)$ over pairs, which asks for no

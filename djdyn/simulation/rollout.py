@@ -44,7 +44,7 @@ def rollout(
     mesh: Mesh | None = None,
     **changes: Unpack[OptionKeywords],
 ) -> Trajectory:
-    """Many simulations at once: `simulate` over a leading batch axis.
+    """Return many simulations at once: `simulate` over a leading batch axis.
 
     **Arguments:**
 
@@ -58,8 +58,15 @@ def rollout(
     - `mesh`: devices to spread the batch over, along the mesh's first axis.
 
     The others, `options` and its fields as keywords among them, are those of
-    `simulate`. A lane that diverges is reported by a warning
-    and in `trajectory.ok`; the other lanes are not touched by it.
+    `simulate`. A lane that diverges is reported by a warning and in `trajectory.ok`;
+    the other lanes are not touched by it.
+
+    !!! example
+
+        ```python
+        lanes = {"bearing.viscous": jnp.linspace(0.1, 1.0, 64)}
+        runs = djdyn.rollout(system, 1.0, parameters=lanes, solver="rk4", dt=1e-3)
+        ```
     """
     chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state

@@ -33,7 +33,7 @@ class Trajectory(eqx.Module):
 
     States not reached are infinite, and `ok` is false. `work` holds the energy that
     came in and that was lost since the start, where it was asked for. `sampled` is what
-    controllers sent at each sample, and `acting` what acted from there on.
+    controllers sent at each sample, and `applied` what acted from there on.
     """
 
     system: System
@@ -269,14 +269,23 @@ def _map(trajectory: Trajectory, fn: Callable[[Instant], PyTree]) -> PyTree:
 
 @eqx.filter_jit
 def energy_balance(system: System, trajectory: Trajectory) -> Float[Array, "*batch n"]:
-    r"""Residual of the energy ledger over time, J.
+    r"""Return the residual of the energy ledger over time, J.
 
     $$E(t) - E(0) - \int_0^t (P_{in} - P_{lost})\,dt$$
 
     The trajectory must have been simulated with `ledger=True`.
+
+    !!! example
+
+        ```python
+        run = djdyn.simulate(system, 1.0, ledger=True)
+        residual = djdyn.energy_balance(system, run)
+        ```
     """
     if trajectory.work is None:
-        raise ValueError("to be audited, a trajectory is simulated with ledger=True")
+        raise ValueError(
+            "an energy balance needs a trajectory simulated with ledger=True"
+        )
     energy = eqx.tree_at(lambda x: x.system, trajectory, system).energy()
     came, lost = jnp.moveaxis(trajectory.work, -1, 0)
     return energy - energy[..., :1] - (came - lost)

@@ -45,7 +45,7 @@ def equilibrium(
     joints: Sequence[str] | None = None,
     inputs: Mapping[str, Array] | None = None,
 ) -> State:
-    """The state of rest near `y0`: joints and lines where no force moves them.
+    """Return the static state near `y0`: no force moves joints or lines.
 
     **Arguments:**
 
@@ -56,6 +56,12 @@ def equilibrium(
     Differentiable in both modes by all numbers of the system. Raises
     `EquilibriumError` if there is no rest near; inside `jit` or `grad` the result is
     then a state that is not at rest.
+
+    !!! example
+
+        ```python
+        y0 = djdyn.equilibrium(system)
+        ```
     """
     y0 = system.initial_state() if y0 is None else y0
     names = system.mechanism.joint_names if joints is None else tuple(joints)

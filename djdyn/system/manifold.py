@@ -37,7 +37,7 @@ def tangent(
     v: Numbers | Mapping[str, Numbers] = 0.0,
     parts: Numbers | Mapping[str, Numbers] = 0.0,
 ) -> Tangent:
-    """A tangent vector by name, to say how uncertain a state is.
+    """Return a tangent vector by name, to say how uncertain a state is.
 
     **Arguments:**
 

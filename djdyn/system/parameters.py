@@ -102,7 +102,7 @@ class ParameterTable(dict[str, Array]):
 
 
 def parameters(model: PyTree) -> ParameterTable:
-    """All numbers of a model by path, in the order they stand."""
+    """Return all numbers of a model by path; prints as a table with units."""
     table = ParameterTable()
     leaves = list(_leaves(model))
     for leaf in leaves:
@@ -144,15 +144,21 @@ def _select(model: Any, steps: tuple[tuple[str, Any], ...]) -> Any:
 
 
 def get_parameters(model: PyTree, path: str) -> Array:
-    """The value at a path."""
+    """Return the value at a path, such as `"pid.kp"` or `"arm.p_BC[2]"`."""
     leaf, entry = _find(model, path)
     return leaf.value[entry] if entry else leaf.value
 
 
 def with_parameters(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
-    """The model with the values at these paths replaced; all else is shared.
+    """Return the model with the values at these paths replaced; all else is shared.
 
     Values outside the domain of their field, or of no possible body, are refused.
+
+    !!! example
+
+        ```python
+        stiffer = djdyn.with_parameters(system, {"pid.kp": 80.0, "arm.mass": 2.0})
+        ```
     """
     new: dict[tuple, Array] = {}
     for path, value in values.items():

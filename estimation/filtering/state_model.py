@@ -29,7 +29,7 @@ class StateModel(eqx.Module):
     $$x_{k+1} = f(x_k)\oplus G w_k\sqrt{dt},\qquad z_k = h(x_k) + e_k,$$
 
     with $w_k$ standard normal and $e_k$ normal with the deviations `noise`; $\oplus$
-    moves a state by a tangent vector (`djdyn.manifold`).
+    moves a state by a tangent vector (`djdyn.system.manifold`).
 
     **Arguments:**
 

@@ -70,7 +70,7 @@ def test_inputs_stay_in_their_box(step):
 
 def test_a_plan_made_anew_at_every_step_brings_it_home(step):
     plan = lambda x, u: ilqr(
-        step, running, final, x, u, low=-1.0, high=1.0, outer_iterations=5
+        step, running, final, x, u, low=-1.0, high=1.0, iterations=5
     )
     go = lambda x: receding_horizon(step, plan, x, jnp.zeros((N, 1)), 60)
     xs, us = jax.jit(jax.vmap(go))(jnp.stack([X0, -X0]))

@@ -45,7 +45,7 @@ class SemiImplicit(dfx.AbstractSolver):
 
 
 class Ros2(dfx.AbstractSolver):
-    """Linearly implicit steps of second order, for stiff systems: `djdyn.implicit`."""
+    """Linearly implicit steps of second order, for stiff systems: see `ros2`."""
 
     term_structure: ClassVar = dfx.AbstractTerm
     interpolation_cls: ClassVar[Callable[..., Any]] = dfx.LocalLinearInterpolation
@@ -86,7 +86,7 @@ class RK4(dfx.AbstractERK):
 
 
 class Rodas4(dfx.AbstractAdaptiveSolver):
-    """Linearly implicit steps; see `rosenbrock`."""
+    """Linearly implicit steps; see `rodas4`."""
 
     term_structure: ClassVar = dfx.AbstractTerm
     interpolation_cls: ClassVar[Callable[..., Any]] = (

@@ -87,7 +87,7 @@ class Rig:
         """Plan a swing-up by iLQR, from random inputs."""
         u = 0.5 * jax.random.normal(key, (PLAN_SAMPLES, 1))
         given = (self.step, running, final, x0, u)
-        return ilqr(*given, low=-MAX_FORCE, high=MAX_FORCE, outer_iterations=iterations)
+        return ilqr(*given, low=-MAX_FORCE, high=MAX_FORCE, iterations=iterations)
 
     def follow(self, plan: Plan, noise: Array, late: bool) -> tuple[Array, Array]:
         """Return states and inputs along the plan and then at the upright state."""
