@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.multibody import mass_matrix, reactions
-from djdyn.multibody import dynamics, kinematics
+from djdyn.multibody import dynamics, kinematics, mass_matrix, reactions
 from djdyn.multibody.joints import Free, Prescribed
 from djdyn.multibody.mechanism import Body, Mechanism
 from djdyn.multibody.spatial import Pose, rotation_rpy

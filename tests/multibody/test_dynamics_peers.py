@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.multibody import mass_matrix
-from djdyn.multibody import dynamics
+from djdyn.multibody import dynamics, mass_matrix
 from djdyn.multibody.kinematics import forward_kinematics
 
 from ..gradients import quick_jit

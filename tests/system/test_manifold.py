@@ -10,8 +10,8 @@ import djdyn
 from controllers import JointPID
 from djdyn.multibody.joints import Free, Revolute, Spherical
 from djdyn.multibody.mechanism import Body, Mechanism
-from djdyn.system.state import State
 from djdyn.system.manifold import difference, dimension, retract, tangent
+from djdyn.system.state import State
 from tests.gradients import assert_gradient
 
 
