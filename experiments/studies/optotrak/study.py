@@ -48,7 +48,7 @@ def run(study: Study) -> None:
     for name, part in cases:
         with study.stage(name):
             part(study)
-    study.report.text(summary(study.metrics))
+    study.answer(summary(study.metrics))
 
 
 def summary(found: dict[str, float]) -> str:
@@ -56,7 +56,7 @@ def summary(found: dict[str, float]) -> str:
     of = lambda name: found[f"optotrak.{name}"]
     off = abs(of("equilibrium.marker1_y") - statics.MEASURED_STATIC_Y)
     said = (
-        "Conclusions: with no parameter fitted, the static equilibrium of the model "
+        "With no parameter fitted, the static equilibrium of the model "
         f"differs from the measured one by {off:.1f} mm, and its free motion from that "
         "of an independent program by less than 0.001 mm. Friction determines the "
         "frequency: with more friction the ball rolls instead of sliding, which is "

@@ -11,23 +11,23 @@ from experiments.studies.optotrak.trial import CHANNELS
 
 
 TOLD = {  # a number that each part tells
-    "equilibrium (V2)": "equilibrium.max_error_deg",
-    "modes (V7, V13)": "modes.max_error_hz",
-    "no friction (V9)": "frictionless.marker_error_mm",
-    "friction (V8)": "frequency_at_fc015",
-    "pose by markers": "pose.singular_5",
-    "identified from markers (V14)": "twin.coverage95",
-    "planar joint (V1)": "planar.lagrange_error",
-    "Lagrangian (V15)": "lagrangian_error",
-    "settling (V3)": "settling.error",
+    "static equilibrium": "equilibrium.max_error_deg",
+    "linear modes": "modes.max_error_hz",
+    "trial 5 without friction": "frictionless.marker_error_mm",
+    "trial 5 with friction": "frequency_at_fc015",
+    "observability of the pose": "pose.singular_5",
+    "identification from markers": "twin.coverage95",
+    "planar joint": "planar.lagrange_error",
+    "Lagrangian": "lagrangian_error",
+    "damped settling": "settling.error",
     "friction by normal force": "frequency_at_mu25",
-    "identified from stated numbers": "measured.frequency_error_hz",
+    "identification from measurements": "measured.frequency_error_hz",
 }
 
 
 def parts():
     for name, run in (*optotrak.QUICK, *optotrak.SLOW):
-        slow = [pytest.mark.study] if name.startswith("identified") else []
+        slow = [pytest.mark.study] if name.startswith("identification") else []
         yield pytest.param(run, TOLD[name], id=name, marks=slow)
 
 
@@ -44,7 +44,7 @@ def test_every_number_is_inside_its_tolerance(run, told, tmp_path):
 def test_summary_tells_what_was_found():
     found = {"equilibrium.marker1_y": -38.1, "twin.coverage95": 0.956}
     said = optotrak.summary({f"optotrak.{k}": x for k, x in found.items()})
-    assert "to 0.2 mm" in said
+    assert "by 0.2 mm" in said
     assert "96%" in said
 
 
