@@ -172,18 +172,9 @@ def check_gradient(
     blame = _blame(bool(jnp.all(finite)), errors, unrest, tolerance, settles)
     plain = lambda g: np.asarray(g / size)
     return GradientCheck(
-        _entries(theta0),
-        float(value_zero),
-        plain(reverse),
-        plain(forward),
-        plain(differences),
-        plain(exact),
-        adjoint,
-        difference,
-        integrator,
-        tolerance,
-        blame,
-    )
+        _entries(theta0), float(value_zero), plain(reverse), plain(forward),
+        plain(differences), plain(exact), *errors, tolerance, blame,
+    )  # fmt: skip
 
 
 def _split_options(how: dict[str, Any]) -> SimulationOptions:
