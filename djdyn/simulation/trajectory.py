@@ -178,6 +178,8 @@ class Trajectory(eqx.Module):
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return one row a time, one column a number; of a batch, a row a lane too."""
+        import pandas as pd
+
         data, columns = self.to_xarray(), {}
         lead = 1 + len(self.batch)
         for name, values in data.items():
@@ -185,8 +187,6 @@ class Trajectory(eqx.Module):
             for i in range(array.shape[-1]):
                 label = name if array.shape[-1] == 1 else f"{name}[{i}]"
                 columns[label] = array[..., i].ravel()
-        import pandas as pd
-
         time = np.broadcast_to(np.asarray(self.t), (*self.batch, len(self.t)))
         if not self.batch:
             return pd.DataFrame(columns, index=pd.Index(time, name="time"))
