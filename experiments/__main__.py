@@ -21,7 +21,7 @@ import djdyn
 import estimation
 from djdyn.export.c_source import export_c
 from djdyn.io.scenario import read_scenario
-from djdyn.kernels import UnsupportedError
+from djdyn.kernels import UnsupportedError, user_cache
 
 from .harness import scenario
 from .harness.study import Study
@@ -188,8 +188,8 @@ def main(argv: list[str] | None = None) -> int:
     sub.add_argument("--dt", type=float, help="length of the steps, s")
     sub.add_argument("--precision", choices=("float64", "float32"))
     args = parser.parse_args(argv)
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
+    cache = user_cache()
+    jax.config.update("jax_compilation_cache_dir", str(cache) if cache else None)
     try:
         _check_neighbours()
         match args.command:

@@ -7,6 +7,7 @@ Everything outside of this package imports from here:
 - `c_function`, `CFunction` and `c_array`, `c_number`, `c_type`: the same as C source.
 - `trace`, `eliminate_dead_code`, `lift_constants`, `depends`: passes and analyses of
   jaxprs.
+- `user_cache`: the folder of compiled programs that belongs to the user alone.
 - `UnsupportedError`: raised for what kernels cannot express; XLA then runs it.
 
 To read the compiler, follow a function through it: `frontend` (jaxpr to scalar
@@ -22,6 +23,7 @@ from .c.source import (
     c_number as c_number,
     c_type as c_type,
 )
+from .cpu.cache import user_cache as user_cache
 from .frontend.passes import (
     eliminate_dead_code as eliminate_dead_code,
     lift_constants as lift_constants,

@@ -3,8 +3,7 @@
 import ctypes
 import functools
 import hashlib
-import os
-import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,12 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from ..frontend.trace import trace
 from ..ir.schedule import schedule
+from .cache import load_entry, save_entry
 from .ffi_handler import handler
 from .llvm import module
 
 
 SOURCES = Path(__file__).parents[1]  # the folder of `djdyn.kernels`
-
-
-def cache_folder() -> Path:
-    """Return the folder of compiled kernels: `DJDYN_CACHE`, or the user's cache."""
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "djdyn"
-    return Path(os.environ.get("DJDYN_CACHE", default)) / "kernels"
 
 
 def machine() -> llvm.TargetMachine:
@@ -143,6 +137,7 @@ def object_code(text: str) -> bytes:
 
 
 _loaded: dict[str, Compiled] = {}
+_loading = threading.RLock()  # a name is registered with XLA once
 
 
 def compile_kernel(
@@ -155,18 +150,18 @@ def compile_kernel(
     lanes = lanes_for(closed, batch)
     digest = hashlib.sha256(_compiler_digest() + fingerprint(closed))
     digest.update(f"{batched}{lanes}{patterns}".encode())
-    name = f"djdyn.{digest.hexdigest()[:32]}"
-    if name not in _loaded:
-        path = cache_folder() / f"{name}.o"
-        if path.exists():
-            code = path.read_bytes()
-        else:
-            code = object_code(assembly(closed, batched, lanes, patterns))
-            _save(path, code)
-        _loaded[name] = Compiled(code)
-        capsule = jax.ffi.pycapsule(_loaded[name].handler)
-        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
-    return name, _loaded[name]
+    key, name = digest.digest(), f"djdyn.{digest.hexdigest()[:32]}"
+    with _loading:
+        if name not in _loaded:
+            code = load_entry(key)
+            if code is None:
+                code = object_code(assembly(closed, batched, lanes, patterns))
+                save_entry(key, code)
+            loaded = Compiled(code)
+            capsule = jax.ffi.pycapsule(loaded.handler)
+            jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+            _loaded[name] = loaded
+        return name, _loaded[name]
 
 
 def lanes_for(closed: ClosedJaxpr, batch: int) -> int:
@@ -175,14 +170,3 @@ def lanes_for(closed: ClosedJaxpr, batch: int) -> int:
         v.aval.dtype.itemsize for v in closed.jaxpr.invars if v.aval.dtype.kind == "f"
     }
     return 1 if batch == 1 else vector_bytes() // (min(sizes) if sizes else 8)
-
-
-def _save(path: Path, code: bytes) -> None:
-    """Write the whole file or none; a failure only costs the next compilation."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(code)
-        os.replace(file.name, path)
-    except OSError:
-        pass
