@@ -56,6 +56,8 @@ BENCHMARKS = {
     "titan4": "experiments.benchmarks.titan4",
 }
 
+INTERRUPTED = 130  # the shell's status of a command that was ended by Ctrl-C
+
 
 def _title(module: str) -> str:
     """Return the first line of a module's docstring."""
@@ -205,6 +207,9 @@ def main(argv: list[str] | None = None) -> int:
     except djdyn.SimulationError as error:
         print(f"djdyn: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("djdyn: interrupted; the results so far are on disk", file=sys.stderr)
+        return INTERRUPTED
     except (ValueError, OSError, ImportError, UnsupportedError) as error:
         print(f"djdyn: {error}", file=sys.stderr)
         return 2

@@ -17,12 +17,13 @@ PACKAGES = {
     "estimation": {"djdyn"},
     "experiments": {"djdyn", "controllers", "estimation"},
 }
-BELOW_ALL = {"typing", "smooth"}  # what every room of djdyn may use
+BELOW_ALL = {"typing", "smooth", "files"}  # what every room of djdyn may use
 PARTS = {"multibody", "parts"}
 PHYSICS = PARTS | {"cable", "contact", "hydraulics", "marine"}
 ROOMS = {
     "typing": set(),
     "smooth": set(),
+    "files": set(),
     "kernels": set(),
     "optimize": set(),
     "multibody": set(),

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from djdyn import System
+from djdyn.files import write_text
 
 from ..linear.margins import STABILITY_TOLERANCE, Margins
 from .evaluate import cost_of
@@ -166,7 +167,7 @@ class TuningResult(eqx.Module):
         """Write gains, by path, and the summary to a JSON file."""
         gains = {k: np.asarray(x).tolist() for k, x in self.gains.items()}
         text = {"gains": gains, "summary": self.summary()}
-        Path(path).write_text(json.dumps(text, indent=2) + "\n")
+        write_text(path, json.dumps(text, indent=2) + "\n")
 
 
 def load_gains(path: str | Path) -> dict[str, Array]:
@@ -175,10 +176,14 @@ def load_gains(path: str | Path) -> dict[str, Array]:
     **Returns:** gains by path, for `djdyn.with_parameters`.
     """
     try:
-        gains = json.loads(Path(path).read_text())["gains"]
-    except (json.JSONDecodeError, KeyError, TypeError):
+        gains = json.loads(Path(path).read_text(encoding="utf-8"))["gains"]
+        found = {k: jnp.asarray(x, float) for k, x in gains.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"{path} holds no gains") from None
-    return {k: jnp.asarray(x, float) for k, x in gains.items()}
+    for name, value in found.items():
+        if not np.all(np.isfinite(value)):
+            raise ValueError(f"{path}: the gain {name!r} is not a finite number")
+    return found
 
 
 def _numbers(objective: Objective, evaluation: Evaluation) -> dict[str, float]:

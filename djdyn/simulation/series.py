@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..files import read_arrays, replacing, write_arrays
+
 
 if TYPE_CHECKING:
     import xarray
@@ -38,11 +40,13 @@ def save_dataset(data: "xarray.Dataset", path: str | Path) -> None:
     """Write labelled series as netCDF (`.nc`) or NumPy (`.npz`)."""
     path = Path(path)
     if path.suffix == ".nc":
-        data.to_netcdf(path, engine="h5netcdf", invalid_netcdf=False)
+        with replacing(path) as new:
+            data.to_netcdf(new, engine="h5netcdf", invalid_netcdf=False)
     elif path.suffix == ".npz":
         series: Any = {str(name): values.values for name, values in data.items()}
         dims = json.dumps({str(name): values.dims for name, values in data.items()})
-        np.savez_compressed(path, time=data.time, dims=np.array(dims), **series)
+        header = {"time": data.time.values, "dims": np.array(dims)}
+        write_arrays(path, header | series)
     else:
         raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
 
@@ -53,9 +57,15 @@ def load_dataset(path: str | Path) -> "xarray.Dataset":
 
     path = Path(path)
     if path.suffix == ".nc":
-        return xr.load_dataset(path, engine="h5netcdf")
-    with np.load(path, allow_pickle=False) as file:
-        dims = json.loads(str(file["dims"]))
-        data = {name: (dims[name], file[name]) for name in dims}
-        time = ("time", file["time"], {"units": "s"})
+        try:
+            return xr.load_dataset(path, engine="h5netcdf")
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise ValueError(f"{path} is not a file of series: {error}") from None
+    saved = read_arrays(path, "a file of series")
+    try:
+        dims = json.loads(str(saved["dims"]))
+        data = {name: (dims[name], saved[name]) for name in dims}
+        time = ("time", saved["time"], {"units": "s"})
         return xr.Dataset(data, coords={"time": time})
+    except (ValueError, TypeError, LookupError) as error:
+        raise ValueError(f"{path} is not a file of series: {error}") from None

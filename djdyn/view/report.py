@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..files import write_text
 from . import colors, plots
 from ._html import cell, inline, packed, script
 from ._inputs import Numbers, numbers
@@ -224,15 +225,16 @@ class Report:
 
     def save(self, path: str | os.PathLike[str], *, limit: float | int = LIMIT) -> Path:
         """Write the page; more than `limit` bytes is an error."""
-        page = self.html().encode()
-        if len(page) > limit:
+        page = self.html()
+        size = len(page.encode())
+        if size > limit:
             raise ValueError(
-                f"report {self.title!r} takes {len(page) / 1e6:.1f} MB and may take "
+                f"report {self.title!r} takes {size / 1e6:.1f} MB and may take "
                 f"{limit / 1e6:.1f}: use coarser meshes, or fewer plots and key frames"
             )
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(page)
+        write_text(path, page)
         return path
 
     def figures(self, folder: str | os.PathLike[str]) -> list[Path]:

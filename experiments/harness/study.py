@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import djdyn
+from djdyn.files import replacing, write_text
 from djdyn.view import Check, Report
 
 
@@ -100,12 +102,16 @@ class Study:
         )
         self.checks.append(check)
         text = {k: v if math.isfinite(v) else None for k, v in self.metrics.items()}
-        (self.out / "metrics.json").write_text(json.dumps(text, indent=2) + "\n")
+        write_text(self.out / "metrics.json", json.dumps(text, indent=2) + "\n")
 
     def series(self, name: str, data: xr.Dataset | djdyn.Trajectory) -> None:
         """Write labelled time series as a group of `series.nc`."""
         data = data.to_xarray() if isinstance(data, djdyn.Trajectory) else data
-        data.to_netcdf(self.out / "series.nc", group=name, mode="a", engine="h5netcdf")
+        path = self.out / "series.nc"
+        with replacing(path) as new:  # earlier groups outlive a kill
+            if path.exists():
+                shutil.copyfile(path, new)
+            data.to_netcdf(new, group=name, mode="a", engine="h5netcdf")
 
     def answer(self, text: str, picture: str | None = None) -> None:
         """Say what the study found, in two or three sentences with their numbers.

@@ -1,13 +1,13 @@
 """Measured tosses of a cube, read from a file."""
 
-from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+
+from djdyn.files import read_arrays
 
 
 HALF = 0.0524  # m, half the cube's width
@@ -52,14 +52,13 @@ class Tosses(eqx.Module):
 
 def read(path: Any) -> Tosses:
     """Read tosses from an `.npz` file with `states`, `lengths` and `dt`."""
+    what = "a file of tosses (states, lengths and dt as .npz)"
     try:
-        file = np.load(Path(str(path)))
+        file = read_arrays(str(path), what)
         states, dt = np.asarray(file["states"], float), float(file["dt"])
         lengths = np.asarray(file["lengths"])
-    except (OSError, ValueError, LookupError, TypeError, EOFError, BadZipFile) as error:
-        raise ValueError(
-            f"{path} is no file of tosses (states, lengths and dt as .npz): {error}"
-        ) from None
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"{path} is not {what}: {error}") from None
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.size == 0:
         raise ValueError(f"{path}: lengths are whole numbers of frames, one a toss")
     if states.ndim != 2 or states.shape[1] != 13 or lengths.sum() != len(states):

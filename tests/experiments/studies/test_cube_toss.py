@@ -81,7 +81,7 @@ def test_a_file_is_read(tmp_path):
         ({"lengths": np.array([4, 1])}, "at least 2 frames"),
         ({"dt": np.array(-1.0)}, "dt is above 0"),
         ({"dt": np.array(np.nan)}, "dt is above 0"),
-        ({"lengths": None}, "no file of tosses"),
+        ({"lengths": None}, "is not a file of tosses"),
         ({"lengths": np.array([2.0, 3.0])}, "whole numbers of frames"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_second_file_is_reported_and_never_fitted(tmp_path, monkeypatch):
 def test_a_file_that_is_not_there(tmp_path):
     (tmp_path / "text.npz").write_text("not an archive")
     for name in ("nowhere.npz", "text.npz"):
-        with pytest.raises(ValueError, match="no file of tosses"):
+        with pytest.raises(ValueError, match="is not a file of tosses"):
             read(tmp_path / name)
 
 
