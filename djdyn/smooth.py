@@ -7,6 +7,8 @@ within a stated multiple of `width`.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .typing import Number
+
 
 Field = Float[Array, "..."]
 
@@ -16,6 +18,19 @@ def norm(x: Float[Array, "... n"]) -> Field:
     squared = jnp.sum(x * x, axis=-1)
     positive = squared > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, squared, 1.0)), 0.0)
+
+
+def even_power(x: Field, n: Number) -> Field:
+    r"""$|x|^n$ for $n \ge 0$, with a zero, not NaN, slope at zero where it has one."""
+    if n % 2 == 0:
+        return x ** int(n)
+    away = jnp.where(x == 0, 1.0, jnp.abs(x))
+    return jnp.where(x == 0, 0.0, away**n)
+
+
+def odd_power(x: Field, n: Number) -> Field:
+    r"""$\operatorname{sign}(x)|x|^n$ for $n \ge 1$; its slope at zero is right."""
+    return x ** int(n) if n % 2 == 1 else x * even_power(x, n - 1)
 
 
 def sign(x: Field, width: Field) -> Field:

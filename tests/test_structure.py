@@ -22,7 +22,7 @@ PARTS = {"multibody", "parts"}
 PHYSICS = PARTS | {"cable", "contact", "hydraulics", "marine"}
 ROOMS = {
     "typing": set(),
-    "smooth": set(),
+    "smooth": {"typing"},
     "files": set(),
     "kernels": set(),
     "optimize": set(),

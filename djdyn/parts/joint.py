@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..multibody.kinematics import World
-from ..smooth import eased_square, sign, step
-from ..typing import Scalar, known, si
+from ..smooth import eased_square, even_power, odd_power, sign, step
+from ..typing import Number, Scalar, known, si
 from .base import AbstractDrive, AbstractPassivePart, Response, Signals
 from .loads import JointLoad
 from .springs import check_exponent
@@ -35,7 +35,10 @@ def names(joints: Any) -> tuple[str, ...]:
 
 
 class JointSpring(AbstractPassivePart):
-    r"""$\tau = -k\,(q - q_0)^n - c\,\dot q$ on a joint, $n$ odd."""
+    r"""Spring and damper on a joint.
+
+    $$\tau = -k\,\operatorname{sign}(q - q_0)\,|q - q_0|^n - c\,\dot q,\quad n \ge 1 .$$
+    """
 
     joint: str = eqx.field(static=True)
     stiffness: PerSpeed = eqx.field(converter=si("N m/rad^n, N/m^n", at_least=0.0))
@@ -43,7 +46,7 @@ class JointSpring(AbstractPassivePart):
         converter=si("N m s/rad, N s/m", at_least=0.0), default=0.0
     )
     rest: PerSpeed = eqx.field(converter=si("rad, m"), default=0.0)
-    exponent: int = eqx.field(static=True, default=1)
+    exponent: Number = eqx.field(static=True, default=1)
 
     def __check_init__(self):
         check_exponent(self.exponent)
@@ -57,14 +60,14 @@ class JointSpring(AbstractPassivePart):
         del t, signals
         q, v = coordinates(world, self.joint)
         x = q - self.rest
-        force = -self.stiffness * x**self.exponent - self.damping * v
+        force = -self.stiffness * odd_power(x, self.exponent) - self.damping * v
         return Response(state, (JointLoad(self.joint, force),), {"force": force})
 
     def energy(self, state: Any, world: World) -> Scalar:
         del state
         q, _ = coordinates(world, self.joint)
         n = self.exponent + 1
-        return jnp.sum(self.stiffness * (q - self.rest) ** n / n)
+        return jnp.sum(self.stiffness * even_power(q - self.rest, n) / n)
 
     def power_loss(
         self, t: Scalar, state: Any, world: World, signals: Signals

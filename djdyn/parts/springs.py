@@ -4,20 +4,20 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from ..multibody.kinematics import World
 from ..multibody.mechanism import WORLD
-from ..smooth import norm
-from ..typing import Scalar, Vec3, optional, si
+from ..smooth import even_power, norm, odd_power
+from ..typing import Number, Scalar, Vec3, optional, si
 from .base import AbstractPassivePart, Response, Signals
 from .loads import Inertia, Load
 
 
-def check_exponent(exponent: int) -> None:
-    if exponent < 1 or exponent % 2 == 0:
-        raise ValueError(
-            f"a spring's exponent must be odd and positive, got {exponent}"
-        )
+def check_exponent(exponent: Number) -> None:
+    """Raise unless a spring of this exponent has a finite stiffness at rest."""
+    if not 1 <= exponent < np.inf:
+        raise ValueError(f"a spring's exponent must be at least 1, got {exponent}")
 
 
 class SpringDamper(AbstractPassivePart):
@@ -26,11 +26,11 @@ class SpringDamper(AbstractPassivePart):
     With $\ell$ the distance, $x = \ell - \ell_0$ and $e$ the unit vector from T to H,
     the head feels
 
-    $$f = -\bigl(k\,x^n + c\,\dot\ell\bigr)\,e,$$
+    $$f = -\bigl(k\,\operatorname{sign}(x)\,|x|^n + c\,\dot\ell\bigr)\,e,$$
 
-    $n$ odd. At zero length there is no direction: only a spring of no rest length pulls
-    smoothly through it. `rest_length` is the length of no force, by extrapolation: of a
-    spring wound with tension it is less than its own.
+    $n \ge 1$. At zero length there is no direction: only a spring of no rest length
+    pulls smoothly through it. `rest_length` is the length of no force, by
+    extrapolation: of a spring wound with tension it is less than its own.
 
     Of a spring's `mass` a third moves with the head, as if its tail stood still.
     """
@@ -40,7 +40,7 @@ class SpringDamper(AbstractPassivePart):
     stiffness: Scalar = eqx.field(converter=si("N/m^n", at_least=0.0))
     damping: Scalar = eqx.field(converter=si("N s/m", at_least=0.0), default=0.0)
     rest_length: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
-    exponent: int = eqx.field(static=True, default=1)
+    exponent: Number = eqx.field(static=True, default=1)
     mass: Scalar | None = eqx.field(
         converter=optional(si("kg", at_least=0.0)), default=None
     )
@@ -64,10 +64,10 @@ class SpringDamper(AbstractPassivePart):
     ) -> Response:
         del t, signals
         e_W, x, rate = self.stretch(world)
-        tension = self.stiffness * x**self.exponent + self.damping * rate
+        tension = self.stiffness * odd_power(x, self.exponent) + self.damping * rate
         p_WH, p_WT = world.point(self.head)[0], world.point(self.tail)[0]
         stretched = p_WH - p_WT - self.rest_length * e_W  # x e, smooth at zero length
-        f_W = -self.stiffness * x ** (self.exponent - 1) * stretched
+        f_W = -self.stiffness * even_power(x, self.exponent - 1) * stretched
         f_W = f_W - self.damping * rate * e_W
         on, against = (world.mechanism.frame(f).body for f in (self.head, self.tail))
         still, outputs = jnp.zeros_like(e_W), {"tension": tension, "stretch": x}
@@ -82,7 +82,7 @@ class SpringDamper(AbstractPassivePart):
     def energy(self, state: Any, world: World) -> Scalar:
         del state
         n = self.exponent + 1
-        elastic = self.stiffness * self.stretch(world)[1] ** n / n
+        elastic = self.stiffness * even_power(self.stretch(world)[1], n) / n
         if self.mass is None:
             return elastic
         p_WH, v_WH = world.point(self.head)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..multibody.kinematics import forward_kinematics
+from ..multibody.singular import may_be_singular, why_singular
 from ..parts.base import ChecksStart
 from ..system.signals import input_values
 from ..system.state import State
@@ -42,6 +43,10 @@ def check_state(system: System, y: State) -> None:
             raise ValueError(f"initial {name} has shape {x.shape}, expected {z.shape}")
         if known(x) and not np.all(np.isfinite(x)):
             raise ValueError(f"initial {name} is not finite: {np.asarray(x)}")
+    mechanism = system.mechanism
+    if known(*jax.tree.leaves((mechanism, y.q))) and may_be_singular(mechanism):
+        if said := why_singular(mechanism, y.q):
+            raise ValueError(f"the system cannot start from there: {said}")
     for name, part in system.parts.items():
         if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
             part.check_start(

@@ -1,5 +1,6 @@
 """One door to the solver: a system and a span of time give a trajectory."""
 
+import warnings
 from typing import Any, Unpack
 
 import equinox as eqx
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from ..multibody.singular import near_gimbal_lock
 from ..system.state import State
 from ..system.system import System
 from ..typing import Number, Numbers, known
@@ -72,7 +74,22 @@ def simulate(
     trajectory = solve(system, y0, times, span, chosen, dict(inputs or {}), progress)
     if known(trajectory.ok) and not trajectory.ok:
         raise SimulationError(trajectory.failure(), trajectory)
+    if known(trajectory.y.q):
+        warn_of_gimbal_lock(trajectory)
     return trajectory
+
+
+def warn_of_gimbal_lock(trajectory: Trajectory) -> None:
+    """Warn where roll, pitch and yaw do not tell how a body turns."""
+    mechanism = trajectory.system.mechanism
+    if found := near_gimbal_lock(mechanism, trajectory.y.q):
+        joint, i = found
+        warnings.warn(
+            f"the pitch of joint {joint!r} comes to ninety degrees by "
+            f"t = {float(trajectory.t[i]):.6g} s, where roll and yaw coincide: results "
+            "and gradients from there on are not reliable; use a Spherical joint",
+            stacklevel=3,
+        )
 
 
 @eqx.filter_jit

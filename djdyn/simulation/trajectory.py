@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from ..multibody.singular import why_singular
 from ..multibody.spatial import Pose
 from ..parts.base import AbstractPlacedPart
 from ..system.instant import Instant
@@ -26,6 +27,8 @@ from .series import label_series, save_dataset
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+NEARLY_SINGULAR = 1e-8  # smallest eigenvalue of a mass matrix scaled to a unit diagonal
 
 
 class Trajectory(eqx.Module):
@@ -132,6 +135,8 @@ class Trajectory(eqx.Module):
             if isinstance(part, AbstractPlacedPart):
                 if said := part.failure_reason(y.parts[name]):
                     return f"the run stopped at t = {float(t):.6g} s: {name!r}: {said}"
+        if said := why_singular(self.system.mechanism, y.q, NEARLY_SINGULAR):
+            return f"the run stopped at t = {float(t):.6g} s: {said}"
         last = np.searchsorted(np.asarray(self.t), float(t), "right") - 1
         acting = jax.tree.map(lambda x: x[max(last, 0)], self.applied)
         rate = self.system.derivative(t, y, input_values(self.inputs, t), acting)

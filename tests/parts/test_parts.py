@@ -47,10 +47,12 @@ def machine() -> djdyn.Mechanism:
 PARTS = {
     "line": SpringDamper("tip", "buoy", 50.0, 3.0, 0.7),
     "cubic spring": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, exponent=3),
+    "spring of any exponent": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, exponent=1.5),
     "heavy spring": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, mass=0.3),
     "spring to world": SpringDamper("world", "tip", 50.0, 3.0, 0.2),
     "joint spring": JointSpring("arm", 20.0, 0.5, 0.1),
     "cubic joint spring": JointSpring("cart", 20.0, 0.5, 0.1, exponent=3),
+    "square joint spring": JointSpring("arm", 20.0, 0.5, 0.9, exponent=2),
     "friction": JointFriction("arm", 0.4, 2.0, 0.5),
     "upper stop": JointStop("arm", -1.0, 0.1, 300.0, 20.0, 0.01),
     "lower stop": JointStop("arm", 0.9, 2.0, 300.0, 20.0, 0.5),
@@ -153,6 +155,8 @@ EDGES = {
         "arm", -1.0, 0.6, 300.0, 20.0, 3.0
     ),  # wide: differences resolve it
     "cubic spring": JointSpring("arm", 20.0, rest=0.6, exponent=3),
+    "slack spring": SpringDamper("world", "tip", 50.0, 3.0, 0.8, exponent=2.5),
+    "square spring": JointSpring("arm", 5.0, rest=0.6, exponent=2),
 }
 
 
@@ -222,7 +226,7 @@ def test_a_stop_is_continuous_and_never_pulls():
     ("build", "said"),
     [
         (lambda: SpringDamper("tip", "buoy", -1.0), "stiffness must be at least 0"),
-        (lambda: SpringDamper("tip", "buoy", 1.0, exponent=2), "odd"),
+        (lambda: SpringDamper("tip", "buoy", 1.0, exponent=0.5), "at least 1"),
         (lambda: JointFriction("arm", width=0.0), "width must be above 0"),
         (lambda: JointStop("arm", 1.0, -1.0, 1.0), "the lower is above"),
         (lambda: system({"p": JointForce("arm", [1.0, 2.0])}), "which has 1 speeds"),
