@@ -13,6 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
 from ..system.parameters import check_lanes, with_parameters
+from ..system.process import refuse_fork
 from ..system.state import State
 from ..system.system import System
 from ..typing import Number, Numbers, known
@@ -68,6 +69,7 @@ def rollout(
         runs = djdyn.rollout(system, 1.0, parameters=lanes, solver="rk4", dt=1e-3)
         ```
     """
+    refuse_fork()
     chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_inputs(system, inputs)

@@ -9,6 +9,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ..multibody.singular import near_gimbal_lock
+from ..system.process import refuse_fork
 from ..system.state import State
 from ..system.system import System
 from ..typing import Number, Numbers, known
@@ -65,6 +66,7 @@ def simulate(
         trajectory.q("elbow")
         ```
     """
+    refuse_fork()
     chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)

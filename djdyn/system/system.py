@@ -17,6 +17,7 @@ from ..parts.loads import JointLoad
 from ..typing import Numbers, Scalar
 from .describe import as_html, as_text
 from .instant import AbstractSystem, Instant, with_added_inertia_of
+from .process import refuse_fork
 from .signals import SignalBoard
 from .state import State
 
@@ -46,6 +47,7 @@ class System(AbstractSystem):
     )
 
     def __check_init__(self):
+        refuse_fork()
         taken = {"world", *self.mechanism.joint_names}
         taken |= {b.name for b in self.mechanism.bodies}
         taken |= {f.name for f in self.mechanism.frames}
