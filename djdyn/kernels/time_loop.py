@@ -246,7 +246,11 @@ class _TimeLoop:
             ct_y, *ct_theta = carry
             ct_y = ct_y if push is None else ct_y + push
             visit = lambda name, x: named.get(name, x)
-            ct_y, *more = passes.evaluate(pulled, visit, i, y, ct_y, *theta)
+            # Nothing depends on a state without cotangents, though its numbers may not
+            # be finite and zero times them would be NaN: those after a divergence.
+            live = jnp.any(ct_y != 0)
+            found = passes.evaluate(pulled, visit, i, y, ct_y, *theta)
+            ct_y, *more = (jnp.where(live, x, jnp.zeros_like(x)) for x in found)
             return [ct_y, *(a + b for a, b in zip(ct_theta, more, strict=True))]
 
         return back

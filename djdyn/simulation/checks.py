@@ -15,6 +15,9 @@ from ..typing import known
 from .vector_field import Inputs
 
 
+STATE_MISFIT = "the initial state does not fit the system: start from initial_state()"
+
+
 def check_inputs(system: System, inputs: Inputs | None) -> None:
     """Raises unless every input that is given is one of the system's."""
     for name, value in (inputs or {}).items():
@@ -32,9 +35,7 @@ def check_state(system: System, y: State) -> None:
     system.mechanism.check_state(y.q, y.v)
     like = jax.eval_shape(lambda: system.initial_state())
     if jax.tree.structure(y) != jax.tree.structure(like):
-        raise ValueError(
-            "the initial state does not fit the system: start from initial_state()"
-        )
+        raise ValueError(STATE_MISFIT)
     for (path, x), z in zip(
         jax.tree_util.tree_leaves_with_path(y), jax.tree.leaves(like), strict=True
     ):

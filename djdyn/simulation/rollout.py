@@ -12,12 +12,12 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
-from ..system.parameters import check_lanes, with_parameters
+from ..system.parameters import check_lanes, get_parameters, with_parameters
 from ..system.process import refuse_fork
 from ..system.state import State
 from ..system.system import System
 from ..typing import Number, Numbers, known
-from .checks import check_inputs
+from .checks import STATE_MISFIT, check_inputs
 from .options import (
     OptionKeywords,
     SimulationOptions,
@@ -110,6 +110,8 @@ def _here(x: Array) -> bool:
 def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, int]:
     """Which arrays of the state have a batch axis, and its one size."""
     one = _state_shapes(system)
+    if jax.tree.structure(y0) != jax.tree.structure(one):
+        raise ValueError(STATE_MISFIT)
     axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
     sizes = {f"parameter {k!r}": x.shape[:1] for k, x in lanes.items()}
     for (path, x), axis in zip(
@@ -120,7 +122,7 @@ def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, 
         where = f"initial state{jax.tree_util.keystr(path)}"
         if axis == 0:
             sizes[where] = x.shape[:1]
-        if _here(x) and not np.all(np.isfinite(x)):
+        if _here(x) and not np.any(_finite_lanes(np.asarray(x), axis)):
             raise ValueError(f"{where} is not finite")
     if len({*sizes.values()}) != 1:
         said = ", ".join(f"{k} {v}" for k, v in sizes.items())
@@ -129,6 +131,12 @@ def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, 
             + (f", got {said}" if said else ": neither state nor parameters have one")
         )
     return axes, next(iter(sizes.values()))[0]
+
+
+def _finite_lanes(x: np.ndarray, axis: int | None) -> np.ndarray:
+    """Whether each lane of an array is finite, or the whole without an axis."""
+    finite = np.isfinite(x)
+    return finite.all() if axis is None else finite.reshape(len(x), -1).all(1)
 
 
 _shapes: dict[Any, PyTree] = {}
@@ -243,6 +251,29 @@ def _march(
     return assemble(system, times, run, inputs, unravel, options)
 
 
+def _without_bad_numbers(
+    system: System, values: dict[str, Array], y0: State, axes: PyTree
+) -> tuple[dict[str, Array], State, Array]:
+    """Return a lane's parameters and initial state, and whether all were finite.
+
+    If not, those of the system take their place: the lane fails, and its derivatives
+    do not make those of other lanes NaN.
+    """
+    given = jax.tree.leaves((values, y0))
+    good = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in given]))
+    keep = lambda x, safe: jnp.where(good, x, safe)
+    values = {k: keep(x, get_parameters(system, k)) for k, x in values.items()}
+    if jax.tree.leaves(axes):  # else the state is the same in all lanes, and finite
+        y0 = jax.tree.map(keep, y0, system.initial_state())
+    return values, y0, good
+
+
+def _marked(trajectory: Trajectory, good: Array) -> Trajectory:
+    """Return a trajectory that did not get anywhere unless its numbers were good."""
+    y = jax.tree.map(lambda x: jnp.where(good, x, jnp.inf), trajectory.y)
+    return eqx.tree_at(lambda x: (x.ok, x.y), trajectory, (trajectory.ok & good, y))
+
+
 @eqx.filter_jit
 def _solve_batch(
     system: System,
@@ -257,11 +288,13 @@ def _solve_batch(
     mesh: Mesh | None,
 ) -> Trajectory:
     def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
+        values, y0, good = _without_bad_numbers(system, values, y0, axes)
         here = with_parameters(system, values)
         if how is None:
             trajectory = solve(here, y0, times, span, options, inputs)
         else:
             trajectory = _march(here, y0, times, span, options, inputs, how.items)
+        trajectory = _marked(trajectory, good)
         bare = lambda x: (x.system, x.t, x.inputs)
         return eqx.tree_at(bare, trajectory, (None, None, None))
 

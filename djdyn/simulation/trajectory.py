@@ -19,7 +19,7 @@ from ..system.parameters import with_parameters
 from ..system.signals import input_values
 from ..system.state import State
 from ..system.system import System
-from ..typing import Scalar
+from ..typing import Scalar, known
 from .options import SimulationOptions
 from .series import label_series, save_dataset
 
@@ -124,10 +124,14 @@ class Trajectory(eqx.Module):
             bad = np.flatnonzero(~np.asarray(self.ok))
             if not len(bad):
                 return ""
-            first = self.lane(int(bad[0])).failure()
             lanes = ", ".join(map(str, bad[:8])) + (", …" if len(bad) > 8 else "")
             count = f"{len(bad)} of {len(self.ok)} lanes failed ({lanes})"
-            return f"{count}; the first: {first}"
+            for path, x in self.lanes.items():
+                if known(x) and not np.all(np.isfinite(x[bad[0]])):
+                    return f"{count}; the first: {path} is not finite"
+            if not known(*jax.tree.leaves((self.stopped, self.system, self.lanes))):
+                return count  # in a derivative, where numbers cannot be looked at
+            return f"{count}; the first: {self.lane(int(bad[0])).failure()}"
         if self.ok:
             return ""
         t, y = self.stopped

@@ -191,7 +191,10 @@ def with_parameters(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
 
 
 def check_lanes(model: PyTree, lanes: Mapping[str, Array]) -> None:
-    """Raises unless values with a leading batch axis fit their paths and domains."""
+    """Raises unless values with a leading batch axis fit their paths and domains.
+
+    A lane of numbers that are not finite is let through, unless there is no other.
+    """
     for path, value in lanes.items():
         leaf, entry = _find(model, path)
         shape = (leaf.value[entry] if entry else leaf.value).shape
@@ -201,7 +204,9 @@ def check_lanes(model: PyTree, lanes: Mapping[str, Array]) -> None:
                 f" not shape {value.shape}"
             )
         if known(value) and value.is_fully_addressable:
-            leaf.field.check(path, np.asarray(value))
+            rows = np.asarray(value)
+            finite = np.isfinite(rows).reshape(len(rows), -1).all(1)
+            leaf.field.check(path, rows[finite] if finite.any() else rows)
 
 
 # Domains ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 import djdyn
 from controllers import JointPID
 from djdyn import Body, Mechanism, Revolute, State, System
-from djdyn.parts import JointActuator, JointFriction
+from djdyn.parts import JointActuator, JointFriction, JointSpring
 
 
 def build() -> System:
@@ -176,3 +176,42 @@ def test_rollouts_and_gradients_lower_for_gpus(starts, dtype):
     assert "djdyn." not in text
     assert "callback" not in text
     assert ("f64" in text) == (dtype == "float64")
+
+
+BAD = np.array([3, 8, 13, 18])  # a NaN, an infinity, and two that diverge
+
+
+@pytest.mark.parametrize("backend", ["kernel", "xla"])
+@pytest.mark.filterwarnings("ignore:. of 20 lanes failed")
+def test_bad_lanes_touch_no_others(pendulum, backend):
+    """Results and gradients of the others are the same to the last bit."""
+    good, n = np.ones(20, bool), 20
+    good[BAD] = False
+    fine = np.linspace(0.1, 1.0, n)
+    spoilt = fine.copy()
+    spoilt[BAD] = np.nan, np.inf, -1e9, 1e9
+    q = jnp.stack([jnp.linspace(0.3, 0.6, n), jnp.linspace(0.1, -0.4, n)], 1)
+    spring = JointSpring("upper", rest=0.1, stiffness=2.0)
+    parts = {**pendulum.parts, "spring": spring}
+    springy = System(pendulum.mechanism, parts, pendulum.inputs)
+    start = State(q, 0.2 * q, springy.initial_state().parts)
+    with pytest.raises(ValueError, match="does not fit the system"):
+        djdyn.rollout(pendulum, 1.0, start)
+
+    def run(rest, friction):
+        system = djdyn.with_parameters(springy, {"friction.viscous": friction})
+        lanes = {"spring.rest": rest}
+        how = {"solver": "rk4", "dt": 0.02, "backend": backend, "saveat": 3}
+        return djdyn.rollout(system, 0.2, start, parameters=lanes, **how)
+
+    def loss(rest, friction):
+        q = run(rest, friction).y.q
+        return jnp.sum(jnp.where(good[:, None, None], q, 0.0) ** 2)
+
+    before, after = (run(x, 0.1) for x in (fine, spoilt))
+    assert np.array_equal(np.asarray(before.y.q)[good], np.asarray(after.y.q)[good])
+    assert np.array_equal(after.ok[BAD[:2]], [False, False])
+    slope = jax.grad(loss, (0, 1))
+    one, two = (slope(jnp.asarray(x), jnp.array(0.1)) for x in (fine, spoilt))
+    assert np.array_equal(np.asarray(one[0])[good], np.asarray(two[0])[good])
+    assert one[1] == two[1] and one[1] != 0

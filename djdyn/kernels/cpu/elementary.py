@@ -79,7 +79,10 @@ def _written(name: str, lanes: int, bits: int) -> tuple[str, tuple[str, ...]]:
 
 
 def _unless(rare: Value, fast: tuple, names: tuple[str, ...]) -> tuple:
-    """Return the results, or those of the C library if any lane is `rare`."""
+    """Return the results, in lanes that are `rare` those of the C library.
+
+    A lane's result does not depend on its neighbours.
+    """
     fn, scalar = rare.fn, fast[0].scalar
     one, bits = fast[0].type, BITS[scalar]
     test = rare.ref
@@ -90,9 +93,13 @@ def _unless(rare: Value, fast: tuple, names: tuple[str, ...]) -> tuple:
         fn.lines.append(f"  %any = call i1 @{reduce}({rare.type} {rare.ref})")
     slow = [f"%slow.{name}" for name in names]
     fn.lines += [f"  br i1 {test}, label %rare, label %common", "rare:"]
-    for name, ref in zip(names, slow, strict=True):
+    for name, ref, x in zip(names, slow, fast, strict=True):
         fn.declarations |= dict.fromkeys(_lanewise(name, fn.lanes, bits))
-        fn.lines.append(f"  {ref} = call {one} @djdyn.{name}.lanes.f{bits}({one} %x)")
+        called = f"{ref}.all"
+        fn.lines += [
+            f"  {called} = call {one} @djdyn.{name}.lanes.f{bits}({one} %x)",
+            f"  {ref} = select {rare.type} {rare.ref}, {one} {called}, {one} {x.ref}",
+        ]
     fn.lines += ["  br label %common", "common:"]
     return tuple(
         fn.emit(scalar, f"phi {one} [{x.ref}, %entry], [{y}, %rare]")
