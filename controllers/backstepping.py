@@ -1,5 +1,6 @@
 """Backstepping control of a hydraulic arm, from joints through pressures to valves."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import equinox as eqx
@@ -12,6 +13,7 @@ from djdyn.multibody import dynamics, mass_matrix
 from djdyn.multibody.kinematics import World, forward_kinematics
 from djdyn.multibody.mechanism import Mechanism
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.parts.units import JointUnit, Unit
 from djdyn.typing import Scalar, si
 
 from .model_based import Gain, coriolis, own, wanted
@@ -93,6 +95,16 @@ class Backstepping(AbstractSignalPart):
             raise ValueError(
                 f"friction_at is desired or measured, not {self.friction_at!r}"
             )
+
+    @property
+    def signal_units(self) -> Mapping[str, Unit]:
+        """Units of signals: valve areas, and errors of joints and pressures."""
+        areas = {f"u.{joint}": "m^2" for joint in self.joints}
+        return {
+            "u": "m^2",
+            "error": JointUnit.COORDINATE,
+            "pressure_error": "Pa",
+        } | areas
 
     def initial_state(self) -> dict[str, Array]:
         return {"integral": jnp.zeros(len(self.joints))}

@@ -1,5 +1,8 @@
 """Model-based controllers: gravity compensation and computed torque."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,6 +11,7 @@ from djdyn.multibody import dynamics
 from djdyn.multibody.kinematics import World, forward_kinematics
 from djdyn.multibody.mechanism import Mechanism
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.parts.units import JointUnit, Unit
 from djdyn.typing import si
 
 
@@ -53,6 +57,10 @@ class PDGravity(AbstractSignalPart):
     model of the machine, by default the machine itself.
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {
+        "u": JointUnit.FORCE,
+        "error": JointUnit.COORDINATE,
+    }
     reference: str = eqx.field(static=True)
     kp: Gain = eqx.field(converter=si("N m/rad, N/m", at_least=0.0))
     kd: Gain = eqx.field(converter=si("N m s/rad, N s/m", at_least=0.0))
@@ -80,6 +88,10 @@ class ComputedTorque(AbstractSignalPart):
     `reference` is a part with outputs `value`, `rate` and `acceleration`.
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {
+        "u": JointUnit.FORCE,
+        "error": JointUnit.COORDINATE,
+    }
     reference: str = eqx.field(static=True)
     kp: Gain = eqx.field(converter=si("1/s^2", at_least=0.0))
     kd: Gain = eqx.field(converter=si("1/s", at_least=0.0))

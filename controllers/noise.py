@@ -1,5 +1,8 @@
 """Sensor noise as a sum of tones, which is smooth and the same in every run."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,6 +10,7 @@ from jaxtyping import Array, Float
 
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.parts.units import SameUnit, Unit
 from djdyn.typing import Scalar, si
 
 
@@ -21,6 +25,10 @@ class Noisy(AbstractSignalPart):
     target's acceleration, are passed on unchanged, under the last part of their names.
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {
+        "value": SameUnit("signal"),
+        "rate": SameUnit("rate"),
+    }
     signal: str = eqx.field(static=True)
     rate: str | None = eqx.field(static=True)
     deviation: Float[Array, "*#n"] = eqx.field(converter=si("", at_least=0.0))

@@ -1,5 +1,6 @@
 """PID control of joints."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import equinox as eqx
@@ -9,6 +10,7 @@ from jaxtyping import Array, Float
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
 from djdyn.parts.joint import names
+from djdyn.parts.units import JointUnit, Unit
 from djdyn.smooth import magnitude
 from djdyn.typing import Scalar, si
 
@@ -58,6 +60,18 @@ class JointPID(AbstractSignalPart):
     def __check_init__(self):
         if self.mode not in ("position", "velocity"):
             raise ValueError(f"mode is position or velocity, not {self.mode!r}")
+
+    @property
+    def signal_units(self) -> Mapping[str, Unit]:
+        """Units of signals; `error` is a speed in velocity mode."""
+        error = JointUnit.COORDINATE if self.mode == "position" else JointUnit.SPEED
+        force = JointUnit.FORCE
+        return {
+            "u": force,
+            "integral": force,
+            "filtered": JointUnit.SPEED,
+            "error": error,
+        }
 
     def initial_state(self) -> PIDState:
         zero = jnp.zeros(len(self.joints))

@@ -5,11 +5,15 @@ The drive, `djdyn.parts.Winch`, takes its set point from a `WinchPID`, or from a
 `winch.rate`.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.parts.units import SameUnit, Unit
 from djdyn.parts.winch import scalar
 from djdyn.smooth import clip
 from djdyn.typing import Scalar, si
@@ -44,6 +48,13 @@ class WinchPID(AbstractSignalPart):
     $|w|/u_{max}$.
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {
+        "u": "m/s",
+        "integral": "m/s",
+        "error": SameUnit("measured"),
+        "filtered": SameUnit("measured"),
+        "asked": "1",
+    }
     measured: str = eqx.field(static=True)
     wanted: str = eqx.field(static=True)
     kp: Scalar = eqx.field(converter=si("(m/s)/N, 1/s", at_least=0.0))

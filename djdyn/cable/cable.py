@@ -13,7 +13,8 @@ potential $V(r, L)$. So line enters at the drums and nowhere else, momentum move
 the line with it, and the balances of energy and momentum close.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -60,6 +61,17 @@ class Cable(AbstractLinePart):
     it), and `head_slope`, along the line.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "r": "m",
+        "v": "m/s",
+        "paid": "m",
+        "twist": "rad",
+        "length": "m",
+        "payout": "m/s",
+        "tail_tension": "N",
+        "head_tension": "N",
+        "head_slope": "1",
+    }
     rope: CableProperties
     length: Scalar = eqx.field(converter=si("m", above=0.0))
     tail: AbstractEnd

@@ -1,6 +1,7 @@
 """A sheave that line runs over, with the friction of a capstan."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,6 +29,11 @@ class Sheave(AbstractPart):
     frame, where both heads are pinned, carries both tensions.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "rate": "m/s",
+        "angle": "rad",
+        "drag": "N",
+    }
     source: str = eqx.field(static=True)
     target: str = eqx.field(static=True)
     friction: Scalar = eqx.field(converter=si("1", at_least=0.0))

@@ -1,5 +1,8 @@
 """Contact of two shapes, as a part."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -35,6 +38,13 @@ class Contact(AbstractPassivePart):
     `depth`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "force": "N",
+        "torque": "N m",
+        "normal_force": "N",
+        "depth": "m",
+        "stored": "J",
+    }
     on: str = eqx.field(static=True)
     shape: AbstractSolid
     against: str = eqx.field(static=True)

@@ -11,6 +11,9 @@ dampers of all columns have the first moment $d(Vc)/dt$, not $\dot V c$: hence a
 $\propto V\dot c \times n$ about $c$, which damps rocking that leaves $V$ as it is.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -114,6 +117,13 @@ class VolumeContact(AbstractPassivePart):
     `volume` and its `centroid`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "force": "N",
+        "normal_force": "N",
+        "volume": "m^3",
+        "centroid": "m",
+        "stored": "J",
+    }
     on: str = eqx.field(static=True)
     shape: AbstractSolid
     against: str = eqx.field(static=True)

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -42,6 +42,11 @@ class ContactGroup(AbstractPassivePart):
     `depth`, and `dropped_pairs`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "normal_force": "N",
+        "depth": "m",
+        "dropped_pairs": "1",
+    }
     solids: Mapping[str, AbstractSolid]
     normal: AbstractNormalLaw
     most: int = eqx.field(static=True)

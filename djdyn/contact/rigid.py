@@ -1,6 +1,7 @@
 """Rigid contact: its force follows from a constraint on the gap."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -62,6 +63,7 @@ class RigidContact(AbstractPassivePart, AbstractIdealPart):
     terrain and bowls.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"gap": "m", "normal_force": "N"}
     on: str = eqx.field(static=True)
     shape: AbstractSolid
     against: str = eqx.field(static=True)

@@ -96,6 +96,14 @@ class Circuit(AbstractPart):
         """All components by name."""
         return {k: x for k, x in self.parts.items() if isinstance(x, AbstractComponent)}
 
+    @property
+    def signal_units(self) -> dict[str, str]:
+        """Units of states and outputs, by name."""
+        units = {f"{k}.bar": "bar" for k in self.volumes}
+        for name, component in self.components.items():
+            units |= {f"{name}.{k}": x for k, x in component.signal_units.items()}
+        return units
+
     def initial_state(self) -> States:
         state = {f"{k}.bar": x.pressure / BAR for k, x in self.volumes.items()}
         for name, component in self.components.items():

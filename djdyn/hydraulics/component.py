@@ -69,11 +69,12 @@ class AbstractComponent(eqx.Module):
     """A component that moves oil between the nodes that its ports name.
 
     `ports` are the fields that name nodes it exchanges oil with, `pilots` those whose
-    pressure it only senses.
+    pressure it only senses. `signal_units` are those of its states and outputs.
     """
 
     ports: eqx.AbstractClassVar[tuple[str, ...]]
     pilots: ClassVar[tuple[str, ...]] = ()
+    signal_units: ClassVar[Mapping[str, str]] = {}
 
     def __check_init__(self):
         check_values(self)
@@ -114,6 +115,7 @@ class AbstractValve(AbstractRigid):
 class AbstractPassage(AbstractValve):
     """A component with one flow, positive from `inlet` to `outlet`."""
 
+    signal_units: ClassVar[Mapping[str, str]] = {"flow": "m^3/s"}
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")
     inlet: eqx.AbstractVar[str]
     outlet: eqx.AbstractVar[str]

@@ -64,6 +64,12 @@ class HydraulicCylinder(AbstractComponent):
     outside).
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "force": "N",
+        "x": "m",
+        "v": "m/s",
+        "bristle_um": "um",
+    }
     ports: ClassVar[tuple[str, ...]] = ("a", "b")
     a: str = eqx.field(static=True)
     b: str = eqx.field(static=True)

@@ -1,5 +1,6 @@
 """Rotary motors, pumps, and pipes with inertia."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -20,6 +21,7 @@ class Motor(AbstractValve):
     compression counts as lost, or as drawn from outside.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"torque": "N m", "flow": "m^3/s"}
     ports: ClassVar[tuple[str, ...]] = ("a", "b")
     a: str = eqx.field(static=True)
     b: str = eqx.field(static=True)
@@ -64,6 +66,7 @@ class Pump(AbstractValve):
     from `inlet` to `outlet`. Its shaft draws the power that the oil gains.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"flow": "m^3/s", "power": "W"}
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")
     inlet: str = eqx.field(static=True)
     outlet: str = eqx.field(static=True)
@@ -93,6 +96,7 @@ class Pipe(AbstractRigid):
     chain of `Pipe` and `Volume` is a line with waves.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"l_per_s": "l/s"}
     ports: ClassVar[tuple[str, ...]] = ("inlet", "outlet")
     inlet: str = eqx.field(static=True)
     outlet: str = eqx.field(static=True)

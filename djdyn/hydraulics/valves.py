@@ -1,5 +1,6 @@
 """Check, relief and counterbalance valves, and the servo valve."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import equinox as eqx
@@ -90,6 +91,13 @@ class ServoValve(AbstractValve):
     with $o$ the overlap (negative: underlap). An edge opens smoothly over `width`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "flow_a": "m^3/s",
+        "flow_b": "m^3/s",
+        "opening": "1",
+        "spool": "1",
+        "rate": "1/s",
+    }
     ports: ClassVar[tuple[str, ...]] = ("supply", "tank", "a", "b")
     supply: str = eqx.field(static=True)
     tank: str = eqx.field(static=True)

@@ -8,7 +8,8 @@ $A$ alike in all directions), and a current that changes along the body's way pu
 with no inertia of its own.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -93,6 +94,7 @@ class Buoyancy(AbstractPassivePart):
     `extent` would; other shapes feel no righting moment there. Output: `lift`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"lift": "N"}
     frame: str = eqx.field(static=True)
     volume: Scalar = eqx.field(converter=si("m^3", at_least=0.0))
     fluid: Fluid = eqx.field(default_factory=Fluid)
@@ -140,6 +142,7 @@ class Drag(AbstractPart):
     Equal areas give a force along $u$. `extent` is that of `Buoyancy`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"force": "N", "torque": "N m"}
     frame: str = eqx.field(static=True)
     area: Float[Array, "*#n"] = eqx.field(converter=si("m^2", at_least=0.0))
     spin: Float[Array, "*#n"] = eqx.field(

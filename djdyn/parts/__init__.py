@@ -1,8 +1,8 @@
 """Parts of every machine: springs, dampers, friction, stops, drives, sensors.
 
 Read in this order: `base` (the contract of all parts), `loads` (how they act on
-bodies), then any of `springs`, `joint`, `external`, `sensors`, `winch`,
-`point_contact`.
+bodies), `units` (of what they send), then any of `springs`, `joint`, `external`,
+`sensors`, `winch`, `point_contact`.
 """
 
 from .external import (
@@ -19,4 +19,9 @@ from .joint import (
 from .point_contact import PointContactFriction as PointContactFriction
 from .sensors import FrameSensor as FrameSensor
 from .springs import SpringDamper as SpringDamper
+from .units import (
+    DeclaresUnits as DeclaresUnits,
+    JointUnit as JointUnit,
+    SameUnit as SameUnit,
+)
 from .winch import Winch as Winch, WinchState as WinchState

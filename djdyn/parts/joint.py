@@ -1,6 +1,7 @@
 """What acts on a joint: springs, friction, stops, actuators."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from ..typing import Number, Scalar, known, si
 from .base import AbstractDrive, AbstractPassivePart, Response, Signals
 from .loads import JointLoad
 from .springs import check_exponent
+from .units import JointUnit, Unit
 
 
 PerSpeed = Float[Array, "*#n"]  # one number, or one for each of the joint's speeds
@@ -40,6 +42,7 @@ class JointSpring(AbstractPassivePart):
     $$\tau = -k\,\operatorname{sign}(q - q_0)\,|q - q_0|^n - c\,\dot q,\quad n \ge 1 .$$
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {"force": JointUnit.FORCE}
     joint: str = eqx.field(static=True)
     stiffness: PerSpeed = eqx.field(converter=si("N m/rad^n, N/m^n", at_least=0.0))
     damping: PerSpeed = eqx.field(
@@ -84,6 +87,7 @@ class JointFriction(AbstractPassivePart):
     below it the joint creeps. At rest force and slope are finite.
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {"force": JointUnit.FORCE}
     joint: str = eqx.field(static=True)
     viscous: PerSpeed = eqx.field(
         converter=si("N m s/rad, N s/m", at_least=0.0), default=0.0
@@ -128,6 +132,7 @@ class JointStop(AbstractPassivePart):
     Nicoll, *Ship Mechanical Systems API*, 2014, eqs 71 and 72, whose force jumps.)
     """
 
+    signal_units: ClassVar[Mapping[str, Unit]] = {"force": JointUnit.FORCE}
     joint: str = eqx.field(static=True)
     lower: PerSpeed = eqx.field(converter=si("rad, m"))
     upper: PerSpeed = eqx.field(converter=si("rad, m"))

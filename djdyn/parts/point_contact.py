@@ -1,6 +1,7 @@
 """Friction where a ball touches the surface that its joint holds it on."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -53,6 +54,7 @@ class PointContactFriction(AbstractPassivePart):
     `width` a ball that should roll creeps.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"slip": "m/s", "normal_force": "N"}
     joint: str = eqx.field(static=True)
     coulomb: Scalar = eqx.field(converter=si("N", at_least=0.0), default=0.0)
     viscous: Scalar = eqx.field(converter=si("N s/m", at_least=0.0), default=0.0)

@@ -1,6 +1,7 @@
 """What is measured on the machine, as signals."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 
@@ -15,6 +16,12 @@ class FrameSensor(AbstractSignalPart):
     Outputs: `position`, `velocity`, and of these the vertical ones, `height`, `climb`.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "position": "m",
+        "velocity": "m/s",
+        "height": "m",
+        "climb": "m/s",
+    }
     frame: str = eqx.field(static=True)
 
     def initial_state(self) -> dict:

@@ -1,6 +1,7 @@
 """Springs and dampers between two frames."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,6 +36,7 @@ class SpringDamper(AbstractPassivePart):
     Of a spring's `mass` a third moves with the head, as if its tail stood still.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {"tension": "N", "stretch": "m"}
     tail: str = eqx.field(static=True)
     head: str = eqx.field(static=True)
     stiffness: Scalar = eqx.field(converter=si("N/m^n", at_least=0.0))

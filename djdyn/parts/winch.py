@@ -1,5 +1,8 @@
 """A winch drive with limits and a brake."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -36,6 +39,11 @@ class Winch(AbstractDrive):
     the drive as a share of what it can do.
     """
 
+    signal_units: ClassVar[Mapping[str, str]] = {
+        "rate": "m/s",
+        "acceleration": "m/s^2",
+        "asked": "1",
+    }
     target: str = eqx.field(static=True)
     acceleration: Scalar = eqx.field(converter=si("m/s^2", above=0.0), default=3.0)
     deceleration: Scalar = eqx.field(converter=si("m/s^2", above=0.0), default=3.0)

@@ -30,7 +30,7 @@ def label_series(
             value = value[..., 0]
         if value.size:
             extra = tuple(f"{name}_{i}" for i in range(value.ndim - len(lead) - 1))
-            about = {"units": units[name]} if name in units else {}
+            about = {"units": units[name]} if units.get(name) else {}
             data[name] = ((*lead, "time", *extra), value, about)
     axis = ("time", np.asarray(time), {"units": "s"})
     return xr.Dataset(data, coords={"time": axis})
@@ -45,7 +45,9 @@ def save_dataset(data: "xarray.Dataset", path: str | Path) -> None:
     elif path.suffix == ".npz":
         series: Any = {str(name): values.values for name, values in data.items()}
         dims = json.dumps({str(name): values.dims for name, values in data.items()})
+        units = {str(name): values.attrs.get("units") for name, values in data.items()}
         header = {"time": data.time.values, "dims": np.array(dims)}
+        header["units"] = np.array(json.dumps(units))
         write_arrays(path, header | series)
     else:
         raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
@@ -63,8 +65,9 @@ def load_dataset(path: str | Path) -> "xarray.Dataset":
             raise ValueError(f"{path} is not a file of series: {error}") from None
     saved = read_arrays(path, "a file of series")
     try:
-        dims = json.loads(str(saved["dims"]))
-        data = {name: (dims[name], saved[name]) for name in dims}
+        dims, units = (json.loads(str(saved[k])) for k in ("dims", "units"))
+        about = {name: {"units": unit} if unit else {} for name, unit in units.items()}
+        data = {name: (dims[name], saved[name], about[name]) for name in dims}
         time = ("time", saved["time"], {"units": "s"})
         return xr.Dataset(data, coords={"time": time})
     except (ValueError, TypeError, LookupError) as error:

@@ -19,6 +19,7 @@ from ..system.parameters import with_parameters
 from ..system.signals import input_values
 from ..system.state import State
 from ..system.system import System
+from ..system.units import signal_unit
 from ..typing import Scalar, known
 from .options import SimulationOptions
 from .series import label_series, save_dataset
@@ -114,6 +115,10 @@ class Trajectory(eqx.Module):
         """A part's output or state, or an input, by name."""
         return self.map(_Query("signal", name))
 
+    def unit(self, name: str) -> str:
+        """Unit of a signal; empty if it has none, or if its entries differ in it."""
+        return signal_unit(self.system, name)
+
     def energy(self) -> Float[Array, "*batch n"]:
         """Energy of the whole system."""
         return self.map(_Query("energy"))
@@ -172,17 +177,17 @@ class Trajectory(eqx.Module):
     # Tables, pictures, files ---------------------------------------------------------
 
     def to_xarray(self, **derived: Any) -> "xarray.Dataset":
-        """Return labelled arrays: every signal of the system, by name.
+        """Return labelled arrays: every signal of the system, by name, with its unit.
 
         **Arguments:**
 
         - `derived`: further series by name, with time as the axis after the batch.
         """
         series = {**self.map(_Query("signals")), **derived}
-        units = {}
+        units = {name: self.unit(name) for name in series if name not in derived}
         if self.work is not None:
             series |= {"work.in": self.work[..., 0], "work.lost": self.work[..., 1]}
-            units = {"work.in": "J", "work.lost": "J"}
+            units |= {"work.in": "J", "work.lost": "J"}
         return label_series(self.t, series, units, batched=bool(self.batch))
 
     def to_pandas(self) -> "pandas.DataFrame":

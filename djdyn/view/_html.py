@@ -16,6 +16,16 @@ def inline(text: str) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
+def heading(title: str, most: int = 40) -> str:
+    """Return the subject of a title, for contents: what stands before its details."""
+    subject = re.split("[:;]", title.replace("`", ""))[0].strip()
+    if len(subject) > most:
+        subject = re.split(r" \(|,", subject)[0]
+    if len(subject) > most:
+        subject = subject[:most].rpartition(" ")[0] + " …"
+    return subject
+
+
 def cell(value: Any, digits: int = 6, prefix: str = "", css: str = "") -> str:
     """A cell of a table; None is a dash."""
     if value is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..files import write_text
 from . import colors, plots
-from ._html import cell, inline, packed, script
+from ._html import cell, heading, inline, packed, script
 from ._inputs import Numbers, numbers
 from .checks import Check, check
 from .replay import replay
@@ -169,13 +169,15 @@ class Report:
         page = resources.files("djdyn.view").joinpath("page.html").read_text("utf-8")
         key = self._key_picture()
         sections = [block for block in self._blocks if block is not key]
-        contents, body = [], []
+        contents, body, subject = [], [], ""
         for i, block in enumerate(sections):
             if block.kind == "text":
                 body.append(block.html)
                 continue
-            title = inline(block.title)
-            contents.append(f'<li><a href="#section-{i}">{title}</a></li>')
+            title, before, subject = inline(block.title), subject, heading(block.title)
+            if subject != before:  # neighbours with one subject share an entry
+                entry = f'<a href="#section-{i}">{inline(subject)}</a>'
+                contents.append(f"<li>{entry}</li>")
             body.append(
                 f'<section id="section-{i}"><h2>{title}</h2>{block.html}</section>'
             )

@@ -42,8 +42,8 @@ def plot_signals(trajectory: Trajectory, signals: Sequence[str]) -> Picture:
                 label = name if lane.shape[-1] == 1 else f"{name}[{k}]"
                 label = f"{label}, lane {i}" if trajectory.batch else label
                 series[label] = lane[:, k]
-        unit = _unit(trajectory, name)
-        report.plot(name, ("time", "s", time), (name, unit), series)
+        label = (name, trajectory.unit(name))
+        report.plot(name, ("time", "s", time), label, series)
     return Picture(report)
 
 
@@ -56,14 +56,3 @@ def show_motion(
     report = Report("Motion")
     report.scene(draw(trajectory, shapes), "Replay")
     return Picture(report)
-
-
-def _unit(trajectory: Trajectory, name: str) -> str:
-    """The unit of a joint's coordinate or speed, where all entries have one."""
-    owner, _, what = name.partition(".")
-    mechanism = trajectory.system.mechanism
-    if owner not in mechanism.joint_names or what not in ("q", "v"):
-        return ""
-    kind = type(mechanism.bodies[mechanism.joint_index(owner) - 1].joint).__name__
-    base = {"Revolute": "rad", "Universal": "rad", "Prismatic": "m"}.get(kind, "")
-    return f"{base}/s" if base and what == "v" else base

@@ -84,7 +84,8 @@ def _write(study: Study, scenario: Scenario, trajectory: djdyn.Trajectory) -> No
                 f"{joint}[{i}]" if q.shape[-1] > 1 else joint: x
                 for i, x in enumerate(q.T)
             }
-            report.plot(f"Joint {joint}", time, ("coordinate", "rad, m"), lines)
+            unit = trajectory.unit(f"{joint}.q") or "rad, m"
+            report.plot(f"Joint {joint}", time, ("coordinate", unit), lines)
     for frame in scenario.frames:
         p = np.asarray(trajectory.pose(frame).p)
         derived[f"{frame}.position"] = p
@@ -102,7 +103,8 @@ def _write(study: Study, scenario: Scenario, trajectory: djdyn.Trajectory) -> No
         lines = {
             f"{signal}[{i}]" if x.shape[1] > 1 else signal: c for i, c in enumerate(x.T)
         }
-        report.plot(f"Signal {signal}", time, ("value", ""), lines)
+        label = ("value", trajectory.unit(signal))
+        report.plot(f"Signal {signal}", time, label, lines)
     if len(trajectory) > 1:
         report.scene(draw(trajectory, scenario.shapes))
     study.series("simulation", trajectory.to_xarray(**derived))

@@ -77,7 +77,7 @@ def test_tables_of_a_batch(pendulum):
 
 def test_pictures(run, tmp_path):
     page = run.plot("arm.q", "bearing.force").save(tmp_path / "p.html").read_text()
-    assert "arm.q" in page
+    assert "arm.q [rad]" in page and "bearing.force [N m]" in page
     assert "<iframe" in run.show()._repr_html_()
     with pytest.raises(ValueError, match="takes names of signals"):
         run.plot()

@@ -324,6 +324,10 @@ def test_series_come_back_from_disk(oscillator, tmp_path, ending):
     assert np.array_equal(data["spring.force"], trajectory.signal("spring.force")[:, 0])
     assert data["tip"].shape == (5, 3)
     assert data.time.attrs["units"] == "s"
+    units = [
+        data[name].attrs.get("units") for name in ("mass.v", "spring.force", "tip")
+    ]
+    assert units == ["m/s", "N", None]
     assert data["mass.q"].dims == ("time",)
 
 
