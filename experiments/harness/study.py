@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from rich.table import Table
 import djdyn
 from djdyn.files import replacing, write_text
 from djdyn.view import Check, Report
+
+
+Case = tuple[str, Callable[["Study"], None]]  # name of a stage, and what it runs
 
 
 class Study:
@@ -68,6 +71,14 @@ class Study:
         self.progress.advance(self.task)
         taken = time.perf_counter() - start
         self.progress.console.print(f"  {name} [dim]{taken:.1f} s[/dim]")
+
+    def run_cases(self, quick: Sequence[Case], slow: Sequence[Case] = ()) -> None:
+        """Run all cases, each as a stage; a quick run leaves out the slow ones."""
+        cases = quick if self.quick else (*quick, *slow)
+        self.progress.update(self.task, total=len(cases))
+        for name, case in cases:
+            with self.stage(name):
+                case(self)
 
     def customise(self, system: djdyn.System) -> djdyn.System:
         """Return the system with the parameters of the user."""

@@ -118,6 +118,14 @@ def compare_searches(
     return runs
 
 
+def searched(metrics: dict[str, float], name: str) -> str:
+    """Return how the gradient search compares with CMA-ES, if that was run."""
+    ratio = metrics.get(f"{name}.simulations_vs_cmaes")
+    if ratio is None:
+        return ""
+    return f" For the cost of CMA-ES the gradient needs {ratio:.1%} of its simulations."
+
+
 def margin_table(study: Study, name: str, found: TuningResult) -> None:
     """Report gain, phase and modulus margins with the delay, before and after."""
     assert found.margins is not None

@@ -27,7 +27,11 @@ def machine() -> djdyn.System:
         djdyn.Body("ball", "arm", djdyn.Spherical(), 1.0, I_BC=jnp.eye(3)),
         djdyn.Body("buoy", "world", djdyn.Free(), 1.0, I_BC=jnp.eye(3)),
     )
-    nodes = {"P": Supply(1e5), "A": Volume(1e-3), "leak": Leakage("P", "A", 1e-12)}
+    nodes = {
+        "P": Supply(1e5),
+        "A": Volume(volume=1e-3),
+        "leak": Leakage("P", "A", 1e-12),
+    }
     parts = {
         "target": Reference(Constant(0.5)),
         "push": JointPID(("slide",), "target.value", 1.0),
@@ -49,6 +53,7 @@ def test_signals_have_units():
         "push.u": "N", "push.error": "m", "turn.u": "N m", "turn.error": "rad/s",
         "both.u": "", "buoy.q": "", "spring.force": "N m", "eye.climb": "m/s",
         "noise.value": "m", "noise.rate": "m/s", "hold.error": "m", "hold.u": "m/s",
-        "oil.A.bar": "bar", "oil.leak.flow": "m^3/s", "silent.said": "", "two": "", "target.value": "",
+        "oil.A.bar": "bar", "oil.leak.flow": "m^3/s", "silent.said": "", "two": "",
+        "target.value": "",
     }  # fmt: skip
     assert {name: signal_unit(system, name) for name in units} == units

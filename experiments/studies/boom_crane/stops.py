@@ -18,6 +18,8 @@ from .model import PALFINGER, crane, links, lock
 
 
 KP, KI, KD = 1e9, 1.0, 1e8  # N m/rad, N m/(rad s), N m s/rad; sample files
+FALL = "Passive joint limit: joint 2 falls onto its stop"
+SCENE = f"{FALL}, first 1.5 s"
 POWER = 5e5  # W, limit of the driven joint; sample files
 LOWER, UPPER = -np.pi / 4, np.pi / 2  # rad
 STIFFNESS, DAMPING = 1e7, 1e7  # N m/rad, N m s/rad; stop
@@ -171,7 +173,7 @@ def run_held(
     data, alone = trajectory.to_xarray(), fallen.to_xarray().isel(time=slice(0, -1))
     study.series("v24", data)
     runs = {"other joints locked": alone, "other joints under PID control": data}
-    title = "Passive joint limit: joint 2 falls onto its stop"
+    title = FALL
     early = TIMES <= 2.0
     study.report.plot(
         title,
@@ -180,7 +182,7 @@ def run_held(
         {k: np.rad2deg(run["link2.q"].values[early]) for k, run in runs.items()},
         {"lower stop": (np.array([0.0, 2.0]), np.rad2deg([LOWER, LOWER]))},
     )
-    study.report.scene(scene(trajectory), f"{title}, first 1.5 s")
+    study.report.scene(scene(trajectory), SCENE)
     after = TIMES > TOUCH
     known = np.array([[1.0, -0.786500], [3.0, -0.786761], [10.0, -0.7868015]]).T
     study.report.plot(

@@ -8,6 +8,8 @@ one and the row says so.
 
 import concurrent.futures
 
+import numpy as np
+
 from ...harness.study import Study
 from . import gradient as gradient, joints as joints, slide as slide, stops as stops
 from .stops import build as build
@@ -83,6 +85,28 @@ def run(study: Study) -> None:
             if check is not None:
                 gradient.run_gradient(study, *check.result())
     compare_with_report(study)
+    study.answer(summary(study.metrics), stops.SCENE)
+
+
+def summary(found: dict[str, float]) -> str:
+    """Return the conclusions of the study."""
+    of = lambda name: found[f"boom_crane.{name}"]
+    sag = 1e3 * (stops.LOWER - of("v24.equilibrium"))
+    said = (
+        "Free body, single joints and double pendulum follow closed forms: the "
+        f"pendulum's periods are {of('v18.fast_period'):.4f} and "
+        f"{of('v18.slow_period'):.4f} s. A boom that falls onto its stop comes to rest "
+        f"{sag:.2f} mrad beyond it, where the report expects the angle of the stop. "
+        "A drive that pushes against the other stop holds "
+        f"{np.rad2deg(of('v25.angle_clipped')):.2f} deg and keeps its power limit of "
+        f"{of('v25.peak_power') / 1e3:.0f} kW."
+    )
+    if "boom_crane.gradient_error" in found:
+        said += (
+            " Gradients through the impact agree with differences to "
+            f"{of('gradient_error'):.1g} of their size."
+        )
+    return said
 
 
 def compare_with_report(study: Study) -> None:

@@ -17,6 +17,7 @@ from ...harness.study import Study
 
 
 DURATION = 20.0  # s
+PLOT = "Heaving payload: tension at the top"
 STATIC_TENSION = 9.81 * (2000 - 512.5 + 100 * (2.5 - 1025 * np.pi / 4 * 0.025**2))  # N
 CALL_INTERVAL = 1e-3  # s, for which MoorDyn holds the velocity of the top
 MOORDYN_STEPS = {20: 5e-4, 100: 1e-4}  # s, by the number of segments
@@ -123,7 +124,7 @@ def run_heave(study: Study) -> None:
     )
     t = np.asarray(runs["implicit, 10 ms"].t)
     study.report.plot(
-        "Heaving payload: tension at the top",
+        PLOT,
         ("time", "s", t),
         ("tension", "N"),
         tension,

@@ -18,6 +18,7 @@ LAWS = {
     "lugre": LuGre(MU, MU_STATIC, 4000.0, 40.0, width=1e-6),
     "karnopp": Karnopp(MU, MU_STATIC),
 }
+STICKING_PLOT = "Box sticking on a slope, by law and angle"
 STICKING = np.arctan(MU) * np.array([0.5, 0.95])
 SLIDING = np.arctan(MU_STATIC) * np.array([1.2, 1.5])
 
@@ -94,7 +95,7 @@ def run_slope(study: Study) -> None:
         rows,
     )
     study.report.plot(
-        "Box sticking on a slope",
+        STICKING_PLOT,
         ("time", "s", t),
         ("displacement", "mm"),
         moved,

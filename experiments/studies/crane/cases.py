@@ -90,6 +90,13 @@ def scenario(
         unit="rad",
         note=f"largest error over {min(t1, checked):g} s, beside a converged series",
     )
+    moment = jnp.linalg.norm(found["loads"][:, :2], axis=-1)
+    study.metric(
+        f"crane.scenario_{name.lower()}.peak_moment",
+        jnp.max(moment),
+        unit="N m",
+        note=f"largest bending moment in the slewing bearing in {t1:g} s",
+    )
     figures(study, name, trajectory, found)
     series = trajectory.to_xarray(
         loads=found["loads"], loads_vessel=found["loads_vessel"]

@@ -16,6 +16,9 @@ from .model import Unknowns, errors, physical, predict
 from .records import HALF, Tosses
 
 
+SCENE = "Toss with the median error, measured and simulated"
+
+
 def numbers(system: djdyn.System, x: Unknowns) -> dict[str, float]:
     """Return the fitted parameters in common units."""
     found = physical(system, x)
@@ -128,4 +131,4 @@ def report_toss(
     for name, path, opacity in (("measured", seen, 0.4), ("simulated", q, 1.0)):
         R = np.asarray(jax.vmap(quat_to_rotation)(jnp.asarray(path[:, 3:])))
         scene.box(name, [2 * HALF] * 3, R, path[:, :3], opacity=opacity)
-    study.report.scene(scene, "Toss with the median error, measured and simulated")
+    study.report.scene(scene, SCENE)

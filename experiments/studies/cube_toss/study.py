@@ -17,7 +17,13 @@ from .fit import BATCH, FRAMES, STEPS, fit, gradient_cost
 from .model import Unknowns, build as build, errors
 from .peer import tune
 from .records import Tosses, read
-from .report import report_errors, report_learning, report_parameters, report_toss
+from .report import (
+    SCENE,
+    report_errors,
+    report_learning,
+    report_parameters,
+    report_toss,
+)
 from .synthetic import TRUTH, synthesise
 
 
@@ -100,6 +106,31 @@ def run(study: Study) -> None:
         if not data:
             recovered(study, x)
         report_toss(study, system, x, validation)
+    study.answer(summary(study.metrics, n, len(validation)), SCENE)
+
+
+def summary(found: dict[str, float], fitted: int, held_out: int) -> str:
+    """Return the conclusions of the study."""
+    of = lambda name: found[f"cube_toss.{name}"]
+    said = (
+        f"Contact parameters fitted to {fitted} tosses predict {held_out} others with "
+        f"mean errors of {of('validation.position_percent'):.1f} % of the cube's width "
+        f"and {of('validation.rotation_deg'):.1f} degrees; the first guess has "
+        f"{of('start.position_percent'):.1f} % and {of('start.rotation_deg'):.1f} "
+        "degrees. "
+    )
+    if "cube_toss.synthetic.friction" in found:
+        said += (
+            f"The friction is found to be {of('synthetic.friction'):.3f} times the one "
+            "that the synthetic tosses have. "
+        )
+    if "cube_toss.mujoco.position_percent" in found:
+        said += (
+            "MuJoCo tuned by Nelder–Mead has "
+            f"{of('mujoco.position_percent'):.1f} % and "
+            f"{of('mujoco.rotation_deg'):.1f} degrees."
+        )
+    return said
 
 
 def learn(study: Study, training: Tosses, steps: int) -> dict[int, list[Unknowns]]:

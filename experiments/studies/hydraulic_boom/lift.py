@@ -18,6 +18,7 @@ from .valve import jacobian
 
 
 SPAN = 5.0  # s
+SCENE = "Lifted boom, cylinder and rod"
 COLUMNS = {  # compared quantities: unit, column of the table, its scale
     "angle": ("rad", "theta_rad", 1.0),
     "rate": ("rad/s", "omega_rad_s", 1.0),
@@ -101,7 +102,7 @@ def run_series(study: Study) -> None:
         {k: found[:, i] for k, i in sides.items()},
         {k: (t[::10], known[::2, i]) for k, i in sides.items()},
     )
-    study.report.scene(replay(run), "Lifted boom, cylinder and rod")
+    study.report.scene(replay(run), SCENE)
 
 
 def replay(run: djdyn.Trajectory) -> Scene:

@@ -17,8 +17,9 @@ from .runs import simulate
 
 
 TITLE = "Launch: crane, line, winch and payload"
-STAGES = 4
+STAGES = 5
 LOWERED = 10.0  # m
+SCENE = "Lowering by 10 m from a moving deck"
 
 
 def build() -> djdyn.System:
@@ -162,7 +163,7 @@ def run_lowering(study: Study) -> None:
                 unit="m",
                 note="lowered distance; reference: set point",
             )
-            study.report.scene(scene(t, seen), "Lowering by 10 m")
+            study.report.scene(scene(t, seen), SCENE)
         if study.quick:
             break
     if not study.quick:
@@ -210,17 +211,30 @@ def run(study: Study) -> None:
         "references have no mass in the line, and neither have these runs, except for "
         "the hanging payload and the lowering."
     )
-    parts = [
+    quick = (
         ("hanging payload", run_static),
         ("circling payload", run_centripetal),
         ("lowering from a moving deck", run_lowering),
-    ]
-    if not study.quick:
-        parts[2:2] = [
-            ("moving ship", run_voyage),
-            ("landing on a bed", run_landing),
-        ]
-    study.progress.update(study.task, total=len(parts))
-    for name, part in parts:
-        with study.stage(name):
-            part(study)
+    )
+    slow = (("moving ship", run_voyage), ("landing on a bed", run_landing))
+    study.run_cases(quick, slow)
+    study.answer(summary(study.metrics), SCENE)
+
+
+def summary(found: dict[str, float]) -> str:
+    """Return the conclusions of the study."""
+    of = lambda name: found[f"launch.{name}"]
+    said = (
+        "A payload circling on 100 m of line pulls inwards with "
+        f"{of('centripetal.force'):.1f} N, which is m r w^2 to "
+        f"{abs(of('centripetal.force_error')):.1g} of it. From a deck that heaves, "
+        f"rolls and pitches, a payload of 300 kg is lowered by "
+        f"{of('lowered'):.2f} m"
+    )
+    if "launch.residual_heave_ratio" not in found:
+        return f"{said}."
+    return (
+        f"{said}; heave compensation leaves {of('residual_heave_ratio'):.1%} of its "
+        "motion. Without it on the ship at first, a payload lags by at most "
+        f"{of('left_behind.lag'):.2f} m behind a ship that moves at 1 m/s."
+    )

@@ -43,11 +43,7 @@ def run(study: Study) -> None:
         "its own simulations. All other references were computed independently from "
         "its constants; time series computed in this way are called synthetic."
     )
-    cases = QUICK if study.quick else (*QUICK, *SLOW)
-    study.progress.update(study.task, total=len(cases))
-    for name, part in cases:
-        with study.stage(name):
-            part(study)
+    study.run_cases(QUICK, SLOW)
     study.answer(summary(study.metrics))
 
 

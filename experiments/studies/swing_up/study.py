@@ -22,6 +22,7 @@ from ...harness.study import Study
 
 TITLE = "Swing-up of a pendulum on a wagon"
 STAGES = 4
+SCENE = "Swing-up from the first start"
 MAX_FORCE = 20.0  # N
 PERIOD, PLAN_SAMPLES, HOLD_SAMPLES = 0.02, 150, 150  # s, 1, 1
 ITERATIONS = 60
@@ -132,6 +133,24 @@ def run(study: Study) -> None:
     with study.stage("comparison with CMA-ES"):
         if not study.quick:
             compare_with_cmaes(study, rig, x0[:4], keys[:4])
+    study.answer(summary(study.metrics, count), SCENE)
+
+
+def summary(found: dict[str, float], count: int) -> str:
+    """Return the conclusions of the study."""
+    of = lambda name: found[f"swing_up.{name}"]
+    said = (
+        f"Of {count} random starts, {of('success_rate'):.1%} end upright along plans "
+        f"by iLQR and then under LQR, with pushes of at most {of('largest_push'):g} N. "
+        "With noise and a command that acts one sample late, "
+        f"{of('delay_and_noise.success_rate'):.1%} do. "
+    )
+    if "swing_up.simulations_vs_cmaes" in found:
+        said += (
+            "For the cost of CMA-ES, iLQR needs at most "
+            f"{of('simulations_vs_cmaes'):.1%} of its simulations."
+        )
+    return said
 
 
 def run_free_motion(study: Study, system: djdyn.System) -> None:
@@ -207,7 +226,7 @@ def figures(study: Study, rig: Rig, shown: tuple[Any, Any], noisy: Any) -> None:
     ):
         series = {name: of[i, :, k] for name, i in some.items()}
         study.report.plot(f"Swing-up: {what}", time, (what.split(",")[0], unit), series)
-    study.report.scene(scene(rig.system, t, xs[0]), "First start")
+    study.report.scene(scene(rig.system, t, xs[0]), SCENE)
 
 
 def scene(system: djdyn.System, t: np.ndarray, xs: np.ndarray) -> Scene:

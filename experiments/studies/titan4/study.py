@@ -5,6 +5,7 @@ plots only; references are independent simulations of its equations, with correc
 """
 
 from ...harness.study import Study
+from ...harness.tuning_report import searched
 from . import (
     fixtures as fixtures,
     realtime as realtime,
@@ -18,6 +19,7 @@ from .model import build as build
 
 TITLE = "Titan 4: a hydraulic arm under backstepping control"
 STAGES = 9
+SCENE = "Tracking: the arm under its sticks"
 SLOW = (fixtures.run_swing, rig.run_steps)  # left out of a quick run
 
 
@@ -48,8 +50,29 @@ def run(study: Study) -> None:
         tracking.run_tracking(study, followed)
         tracking.run_energy_balance(study, followed)
         tracking.run_stop(study, stopped, bonded)
-        study.report.scene(scene.scene(followed), "Tracking")
+        study.report.scene(scene.scene(followed), SCENE)
     for name, part in (("real time", realtime.run), ("tuning", tuning.run)):
         with study.stage(name):
             if not study.quick:
                 part(study)
+    study.answer(summary(study.metrics), SCENE)
+
+
+def summary(found: dict[str, float]) -> str:
+    """Return the conclusions of the study."""
+    of = lambda name: found[f"titan4.{name}"]
+    said = (
+        "While sticks move one joint after another, the arm stays within "
+        f"{1e3 * of('tracking.max_error'):.2f} mrad of its references; an independent "
+        f"run differs from this one by {1e3 * of('tracking.max_error_gap'):.2f} mrad. "
+        "Energy and oil balance to "
+        f"{of('tracking.energy_ledger'):.1g} of the energy drawn. "
+    )
+    if "titan4.realtime_factor" in found:
+        said += (
+            f"A sampled loop runs {of('realtime_factor'):.1f} times as fast as real "
+            f"time. Tuned gains have {of('tuned.cost_ratio'):.0%} of the cost of those "
+            f"of the source, and a modulus margin of {of('modulus_margin'):.2f} in all "
+            "conditions."
+        )
+    return said + searched(found, "titan4")

@@ -41,12 +41,15 @@ from ...harness.tuning_report import (
     margin_table,
     sampled_loop,
     save_gains,
+    searched,
 )
 from ..boom_crane.model import PALFINGER, crane, lock
 
 
 TITLE = "Boom tuning: PID gains under a power limit on a moving deck"
 STAGES = 3
+HELD_OUT_PLOT = "{joint}: {what}, held-out scenario"
+LUFF_PLOT = HELD_OUT_PLOT.format(joint="Luff", what="error")
 JOINTS = ("link1", "link2", "link3")
 SPAN, SAVES = 12.0, 1201  # s
 SNAG = [9.0], [9.1]  # s, start and end of the ramp of the force on the load
@@ -169,6 +172,20 @@ def run(study: Study) -> None:
         if not study.quick:
             methods = ("CMA-ES", "Nelder-Mead")
             compare_searches(study, "tune_boom", found, 1000, methods)
+    study.answer(summary(study.metrics), LUFF_PLOT)
+
+
+def summary(found: dict[str, float]) -> str:
+    """Return the conclusions of the study."""
+    of = lambda name: found[f"tune_boom.{name}"]
+    return (
+        "On payloads and decks that were not tuned on, tuned gains leave "
+        f"{of('cost_ratio'):.0%} of the cost: {of('tracking_ratio'):.0%} of the mean "
+        f"square error of the angles and {of('power_ratio'):.0%} of that of the power "
+        f"drawn. The drives use at most {of('largest_power_share'):.0%} of their power "
+        f"limits, and the least modulus margin is {of('modulus_margin'):.2f}."
+        f"{searched(found, 'tune_boom')}"
+    )
 
 
 def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
@@ -219,7 +236,7 @@ def figures(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:
     for i, joint in enumerate(("slew", "luff", "knuckle")):
         for what, unit, of in (("error", "mrad", errors), ("power", "kW", given)):
             study.report.plot(
-                f"{joint.capitalize()}: {what}, held-out scenario",
+                HELD_OUT_PLOT.format(joint=joint.capitalize(), what=what),
                 time,
                 (what, unit),
                 {k: x[:, i] for k, x in of.items()},

@@ -32,6 +32,7 @@ from .sea_states import (
 
 
 COUNT, HELD_OUT = 16, 64  # training seas, held-out seas
+HELD_OUT_SEA = "Winch on a held-out sea"  # title of plots
 BUDGET = 1000  # runs through the training seas, for each other search
 
 
@@ -86,7 +87,7 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
         for name, s in (("start", found.objective.system), ("tuned", found.system))
     }  # fmt: skip
     limits(study, "winch.tuned", found, runs["tuned"])
-    figures(study, "Winch on a held-out sea", runs)
+    figures(study, HELD_OUT_SEA, runs)
 
 
 def calm(system: djdyn.System, ready: djdyn.State) -> djdyn.System:
