@@ -1,6 +1,6 @@
 """Backstepping control of a hydraulic arm, from joints through pressures to valves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -20,6 +20,11 @@ from .model_based import Gain, coriolis, own, wanted
 
 
 Each = Float[Array, " n"]
+
+
+def _pairs(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    """Converter of pairs of names, which files give as lists."""
+    return tuple(map(tuple, names))
 
 
 class Errors(eqx.Module):
@@ -66,7 +71,7 @@ class Backstepping(AbstractSignalPart):
 
     joints: tuple[str, ...] = eqx.field(static=True, converter=tuple)
     reference: str = eqx.field(static=True)
-    pressures: tuple[tuple[str, str], ...] = eqx.field(static=True)
+    pressures: tuple[tuple[str, str], ...] = eqx.field(static=True, converter=_pairs)
     displacement: Each = eqx.field(converter=si("m^3/rad, m^2", above=0.0))
     triangles: tuple[Triangle | None, ...]
     kp: Gain = eqx.field(converter=si("N m/rad", at_least=0.0))

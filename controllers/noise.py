@@ -1,6 +1,6 @@
 """Sensor noise as a sum of tones, which is smooth and the same in every run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from djdyn.multibody.kinematics import World
 from djdyn.parts.base import AbstractSignalPart, Response, Signals
+from djdyn.parts.joint import names
 from djdyn.parts.units import SameUnit, Unit
 from djdyn.typing import Scalar, si
 
@@ -34,7 +35,7 @@ class Noisy(AbstractSignalPart):
     deviation: Float[Array, "*#n"] = eqx.field(converter=si("", at_least=0.0))
     frequency: Float[Array, " k"] = eqx.field(converter=si("rad/s"))
     phase: Float[Array, "k n"] = eqx.field(converter=si("rad"))
-    others: tuple[str, ...] = eqx.field(static=True, default=())
+    others: tuple[str, ...] = eqx.field(static=True, converter=names, default=())
 
     def initial_state(self) -> dict:
         return {}
@@ -62,7 +63,7 @@ def multisine(
     bandwidth: float = 50.0,
     tones: int = DEFAULT_TONES,
     seed: int = 0,
-    others: tuple[str, ...] = (),
+    others: Sequence[str] = (),
 ) -> Noisy:
     """Add random-phase multisine noise to a signal of `size` entries.
 
@@ -80,4 +81,4 @@ def multisine(
     """
     frequency = 2 * jnp.pi * bandwidth * (jnp.arange(0.5, tones) / tones)
     phase = 2 * jnp.pi * jax.random.uniform(jax.random.key(seed), (tones, size))
-    return Noisy(signal, rate, deviation, frequency, phase, others)
+    return Noisy(signal, rate, deviation, frequency, phase, tuple(others))

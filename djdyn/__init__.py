@@ -5,6 +5,9 @@ Build a machine
     `translation`, `pose_rpy`; or read one: `from_mjcf`, `from_urdf`, `from_dh`,
     `from_moordyn`. `System` joins it with parts from `djdyn.parts`, `djdyn.cable`,
     `djdyn.contact`, `djdyn.hydraulics`, `djdyn.marine`.
+Move it by functions of time
+    `Constant`, `Harmonic`, `HarmonicSum`, `Interpolated`, `Moves`; motions of a
+    `Prescribed` joint: `DeckMotion`, `SteadyMotion`, `Heave`, `GuidedMotion`.
 Ask it something
     `forward_dynamics`, `inverse_dynamics`, `mass_matrix`, `bias_force`,
     `forward_kinematics`, `frame_pose`, `frame_jacobian`, `equilibrium`.
@@ -79,6 +82,17 @@ from .multibody.spatial import (
     Pose as Pose,
     pose_rpy as pose_rpy,
     translation as translation,
+)
+from .multibody.time_functions import (
+    Constant as Constant,
+    DeckMotion as DeckMotion,
+    GuidedMotion as GuidedMotion,
+    Harmonic as Harmonic,
+    HarmonicSum as HarmonicSum,
+    Heave as Heave,
+    Interpolated as Interpolated,
+    Moves as Moves,
+    SteadyMotion as SteadyMotion,
 )
 from .parts.base import (
     AbstractDrive as AbstractDrive,

@@ -158,8 +158,8 @@ def test_scenario_types_are_listed():
     assert listed("- Parts:") == names_of(scenario_kinds.PARTS)
     assert listed("- Controllers:") == names_of(KINDS)
     assert listed("- Inside parts:") == set(scenario_kinds.FUNCTIONS)
-    inner = set(scenario_kinds.INNER) - set(scenario_kinds.FUNCTIONS)
-    assert listed("- Inside hydraulic circuits:") == inner
+    assert listed("- Surfaces of the point contacts:") == set(scenario_kinds.SURFACES)
+    assert listed("- Inside hydraulic circuits:") == set(scenario_kinds.HYDRAULIC)
     assert listed("- Inside contacts:") == set(scenario_kinds.TOUCHING)
     assert listed("- Drawn shapes:") == set(scenario.SHAPES)
 

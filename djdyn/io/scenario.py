@@ -8,7 +8,7 @@ import dataclasses
 import inspect
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +145,15 @@ def _simulation(place: TablePlace, table: Mapping[str, Any]) -> dict[str, Any]:
     return how
 
 
-def read_scenario(path: str | Path, kinds: Iterable[type] = ()) -> Scenario:
-    """Reads a scenario file.
+def read_scenario(
+    path: str | Path, kinds: Iterable[Callable[..., Any]] = ()
+) -> Scenario:
+    """Return the machine of a scenario file, and what to do with it.
 
     **Arguments:**
 
-    - `kinds`: classes of parts, beside the library's own, that the file may name.
+    - `kinds`: what the file may name beside the library's own parts: classes of parts,
+        and functions that return a part.
     """
     path = Path(path)
     place = TablePlace(path.name)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from .. import cable, contact, hydraulics, parts
 from ..marine import water, waves
-from ..multibody import joints, time_functions
+from ..multibody import joints, point_contact_joints, time_functions
 
 
 JOINTS: dict[str, type] = {
@@ -18,6 +18,8 @@ JOINTS: dict[str, type] = {
     "spherical": joints.Spherical,
     "planar": joints.Planar,
     "free": joints.Free,
+    "point_contact": point_contact_joints.PointContact,
+    "planar_point_contact": point_contact_joints.PlanarPointContact,
 }
 
 
@@ -41,6 +43,7 @@ PARTS: tuple[type, ...] = (
     contact.Contact,
     contact.VolumeContact,
     contact.ContactGroup,
+    contact.RigidContact,
 )
 
 
@@ -71,7 +74,13 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
 }
 
 
-INNER = FUNCTIONS | {  # what stands inside of a part
+SURFACES: dict[str, Callable] = {  # what the ball of a point contact touches
+    kind.__name__: kind
+    for kind in (point_contact_joints.HollowSphere, point_contact_joints.HollowCircle)
+}
+
+
+HYDRAULIC: dict[str, Callable] = {  # what stands inside of a circuit
     kind.__name__: kind
     for kind in (
         hydraulics.Oil,
@@ -101,7 +110,18 @@ INNER = FUNCTIONS | {  # what stands inside of a part
 }
 
 
-TOUCHING = {  # what stands inside of a contact
+INNER = FUNCTIONS | SURFACES | HYDRAULIC  # what stands inside of a part or joint
+
+
+CONTACTS = {  # parts whose fields hold what is in TOUCHING
+    contact.Contact,
+    contact.VolumeContact,
+    contact.ContactGroup,
+    contact.RigidContact,
+}
+
+
+TOUCHING: dict[str, Callable] = {  # what stands inside of a contact
     kind.__name__: kind
     for kind in (
         contact.Sphere,
@@ -110,6 +130,7 @@ TOUCHING = {  # what stands inside of a contact
         contact.Cuboid,
         contact.Polyhedron,
         contact.HalfSpace,
+        contact.Bowl,
         contact.HeightField,
         contact.KelvinVoigt,
         contact.HuntCrossley,

@@ -7,10 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .. import contact
 from ..multibody.spatial import Pose, pose_rpy, quat_to_rotation
 from ..typing import converter_of
-from .scenario_kinds import INNER, TOUCHING
+from .scenario_kinds import CONTACTS, INNER, TOUCHING
 
 
 class ScenarioError(ValueError):
@@ -66,12 +65,7 @@ class TablePlace:
         self.keys_of(table, fields, required)
         declared = getattr(kind, "__dataclass_fields__", {})
         numbers = {name for name, f in declared.items() if converter_of(f)}
-        touching = kind in (
-            contact.Contact,
-            contact.VolumeContact,
-            contact.ContactGroup,
-        )
-        inner, values = TOUCHING if touching else INNER, {}
+        inner, values = TOUCHING if kind in CONTACTS else INNER, {}
         for key, value in table.items():
             if isinstance(value, Mapping) and key in ("parts", "solids", "against"):
                 items = value.items()
@@ -79,7 +73,9 @@ class TablePlace:
             elif isinstance(value, Mapping):
                 value = (self / key).choose(inner, value)
             elif isinstance(value, list) and any(isinstance(x, Mapping) for x in value):
-                value = tuple((self / key).choose(inner, x) for x in value)
+                # An empty table stands for none.
+                one = lambda x, key=key: (self / key).choose(inner, x) if x else None
+                value = tuple(map(one, value))
             elif key in numbers:
                 value = (self / key).numbers(value)
             values[key] = value

@@ -21,6 +21,8 @@ KINDS = (
     controllers.ReferenceModel,
     controllers.PDGravity,
     controllers.ComputedTorque,
+    controllers.Backstepping,
+    controllers.multisine,
 )
 
 

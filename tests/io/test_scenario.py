@@ -1,16 +1,19 @@
 """Scenario files: what they build, and what they say when they are wrong."""
 
+import inspect
 from pathlib import Path
 
 import jax.numpy as jnp
 import pytest
 
+import controllers
 import djdyn
 from controllers import JointPID, Reference, WinchPID
 from djdyn.io.scenario import read_scenario
 from djdyn.io.scenario_table import ScenarioError
 from djdyn.marine.water import Drag
 from djdyn.parts import Winch
+from experiments.harness.scenario import KINDS as ALL_KINDS
 
 
 EXAMPLE = Path("experiments/scenarios/double_pendulum.toml")
@@ -316,3 +319,127 @@ def test_contact_is_data(tmp_path):
 def test_what_is_wrong_with_a_contact_is_named(tmp_path, old, new, said):
     with pytest.raises(ScenarioError, match=said):
         read_scenario(written(tmp_path, CUBE.replace(old, new)))
+
+
+IN_A_BOWL = """
+[simulation]
+t1 = 1.0
+
+[[body]]
+name = "rod"
+mass = 0.2
+inertia = [1e-3, 1e-3, 1e-3]
+[body.joint]
+name = "seat"
+type = "point_contact"
+radius = 0.01
+surface = { type = "HollowSphere", radius = 0.05 }
+
+[[body]]
+name = "disc"
+mass = 0.2
+inertia = [1e-3, 1e-3, 1e-3]
+[body.joint]
+type = "planar_point_contact"
+radius = 0.01
+surface = { type = "HollowCircle", radius = 0.05 }
+
+[[body]]
+name = "ball"
+joint = { type = "free" }
+mass = 0.1
+inertia = [1e-5, 1e-5, 1e-5]
+
+[part.rub]
+type = "PointContactFriction"
+joint = "seat"
+coulomb = 0.01
+
+[part.touch]
+type = "RigidContact"
+on = "ball"
+shape = { type = "Sphere", radius = 0.01 }
+against = "world"
+surface = { type = "Bowl", radius = 0.05 }
+mu = 0.2
+one_sided = true
+
+[initial]
+q = { ball = [0, 0, -0.04, 1, 0, 0, 0] }
+"""
+
+
+def test_balls_in_bowls_in_a_file(tmp_path):
+    """Point contacts and rigid contact; a ball at rest presses with its weight."""
+    scenario = read_scenario(written(tmp_path, IN_A_BOWL))
+    system = scenario.system
+    assert system.mechanism.nv == 5 + 2 + 6
+    assert djdyn.get_parameters(system, "rod.joint.surface.radius") == 0.05
+    signals = system.at(0.0, scenario.initial_state).signals
+    assert jnp.allclose(signals["touch.gap"], 0.0, atol=1e-15)
+    assert jnp.allclose(signals["touch.normal_force"], 0.1 * 9.81, rtol=1e-5)
+    tight = IN_A_BOWL.replace('Sphere", radius = 0.05', 'Sphere", radius = 0.005')
+    with pytest.raises(ScenarioError, match=r"'rod'\.joint: a ball of 0.01 m "):
+        read_scenario(written(tmp_path, tight))
+
+
+HYDRAULIC_JOINT = """
+[simulation]
+t1 = 1.0
+[[body]]
+name = "arm"
+joint = { type = "revolute", axis = [0, 1, 0] }
+mass = 1.0
+inertia = [1, 1, 1]
+[input]
+target = [0.5]
+[part.oil]
+type = "Circuit"
+oil = { type = "Oil" }
+[part.oil.parts]
+P = { type = "Supply", pressure = 187e5 }
+T = { type = "Tank" }
+A = { type = "Volume", volume = 1e-4, pressure = 90e5 }
+B = { type = "Volume", volume = 1e-4, pressure = 90e5 }
+motor = { type = "Motor", a = "A", b = "B", joint = "arm", displacement = 1e-4 }
+[part.oil.parts.valve]
+type = "ServoValve"
+supply = "P"
+tank = "T"
+a = "A"
+b = "B"
+command = "control.u"
+gain = 1e-7
+full = 1e-5
+[controller.path]
+type = "ReferenceModel"
+target = "target"
+start = [0.0]
+[controller.noise]
+type = "multisine"
+signal = "path.value"
+rate = "path.rate"
+deviation = 1e-5
+others = ["path.acceleration", "path.jerk"]
+[controller.control]
+type = "Backstepping"
+joints = ["arm"]
+reference = "noise"
+pressures = [["oil.A.bar", "oil.B.bar"]]
+displacement = [1e-4]
+triangles = [{}]
+kp = 100.0
+kd = 20.0
+ki = 0.0
+k3 = 50.0
+"""
+
+
+def test_every_controller_may_be_named(tmp_path):
+    system = read_scenario(written(tmp_path, HYDRAULIC_JOINT), ALL_KINDS).system
+    signals = system.at(0.0, system.initial_state()).signals
+    assert jnp.isfinite(signals["control.u"]).all()
+    abstract = djdyn.AbstractSignalPart
+    parts = [x for x in vars(controllers).values() if inspect.isclass(x)]
+    named = {k for k in parts if issubclass(k, abstract)} - {controllers.Noisy}
+    assert named | {controllers.multisine} == set(ALL_KINDS)  # which makes a `Noisy`
