@@ -48,6 +48,9 @@ def coriolis(
     return (force(v + x) - force(v - x)) / 4
 
 
+UNITS = {"u": JointUnit.FORCE, "error": JointUnit.COORDINATE}  # of all joints
+
+
 class PDGravity(AbstractSignalPart):
     r"""PD control of all joints with gravity compensation.
 
@@ -57,10 +60,7 @@ class PDGravity(AbstractSignalPart):
     model of the machine, by default the machine itself.
     """
 
-    signal_units: ClassVar[Mapping[str, Unit]] = {
-        "u": JointUnit.FORCE,
-        "error": JointUnit.COORDINATE,
-    }
+    signal_units: ClassVar[Mapping[str, Unit]] = UNITS
     reference: str = eqx.field(static=True)
     kp: Gain = eqx.field(converter=si("N m/rad, N/m", at_least=0.0))
     kd: Gain = eqx.field(converter=si("N m s/rad, N s/m", at_least=0.0))
@@ -88,10 +88,7 @@ class ComputedTorque(AbstractSignalPart):
     `reference` is a part with outputs `value`, `rate` and `acceleration`.
     """
 
-    signal_units: ClassVar[Mapping[str, Unit]] = {
-        "u": JointUnit.FORCE,
-        "error": JointUnit.COORDINATE,
-    }
+    signal_units: ClassVar[Mapping[str, Unit]] = UNITS
     reference: str = eqx.field(static=True)
     kp: Gain = eqx.field(converter=si("1/s^2", at_least=0.0))
     kd: Gain = eqx.field(converter=si("1/s", at_least=0.0))

@@ -207,3 +207,20 @@ def breaches(cls: type) -> list[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_classes_are_abstract_or_final(package):
     assert not [said for cls in modules(package) for said in breaches(cls)]
+
+
+@pytest.mark.parametrize("package", ("djdyn", "controllers", "estimation"))
+def test_public_methods_have_docstrings(package):
+    """A method says what it returns, itself or where a base class declares it."""
+    missing = []
+    for cls in modules(package):
+        if cls.__module__.split(".")[0] != package or cls.__name__.startswith("_"):
+            continue
+        for name, member in vars(cls).items():
+            kinds = inspect.isfunction(member) or isinstance(member, property)
+            if name.startswith("_") or not kinds:
+                continue
+            said = (getattr(vars(k).get(name), "__doc__", None) for k in cls.__mro__)
+            if not any(said):
+                missing.append(f"{cls.__name__}.{name}")
+    assert not missing

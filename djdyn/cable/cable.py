@@ -115,10 +115,12 @@ class Cable(AbstractLinePart):
 
     @property
     def ends(self) -> tuple[AbstractEnd, AbstractEnd]:
+        """Both ends, the tail first."""
         return self.tail, self.head
 
     @property
     def spline(self) -> Mesh:
+        """The mesh of the cable, with its clamped ends."""
         tail, head = (isinstance(end, ClampedEnd) for end in self.ends)
         return Mesh(self.mesh, (tail, head))
 
@@ -130,10 +132,12 @@ class Cable(AbstractLinePart):
 
     @property
     def pays(self) -> bool:
+        """Whether an end pays out line."""
         return any(end.payout for end in self.ends)
 
     @property
     def twists(self) -> bool:
+        """Whether the cable can twist: both ends are clamped."""
         return all(self.spline.clamped)
 
     # States -------------------------------------------------------------------------
@@ -177,6 +181,7 @@ class Cable(AbstractLinePart):
         return self.length / 100 if self.min_length is None else self.min_length
 
     def length_out(self, state: dict[str, Array]) -> Scalar:
+        """Return the unstretched length between the ends, m."""
         return self.length + jnp.sum(state["paid"]) if self.pays else self.length
 
     def snapshot(

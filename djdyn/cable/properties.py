@@ -63,9 +63,11 @@ class CableProperties(eqx.Module):
 
     @property
     def area(self) -> Scalar:
+        """Cross section, m^2."""
         return jnp.pi / 4 * self.diameter**2
 
     def damping(self, mesh: Mesh, length: Scalar) -> Scalar:
+        """Return the axial damping, N s; by default it follows from the mesh."""
         if self.axial_damping is not None:
             return self.axial_damping
         return 0.1 * (length / len(mesh.h)) * jnp.sqrt(self.EA * self.linear_density)

@@ -56,6 +56,7 @@ class CableSnapshot(eqx.Module):
     def of(
         cable: Any, t: Scalar, state: dict, world: World, rates: Array
     ) -> "CableSnapshot":
+        """Return a cable's snapshot in a state, with its ends paying out at `rates`."""
         rope, mesh, dtype = cable.rope, cable.spline, state["r"].dtype
         places = (cable.tail.place(t, world), cable.head.place(t, world))
         length = cable.length_out(state)

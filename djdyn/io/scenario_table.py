@@ -26,6 +26,7 @@ class TablePlace:
         return TablePlace(self.file, *self.keys, key)
 
     def error(self, reason: Any) -> ScenarioError:
+        """Return an error that gives the file, the key and the reason."""
         where = f"{'.'.join(self.keys)}: " if self.keys else ""
         return ScenarioError(f"{self.file}: {where}{reason}")
 

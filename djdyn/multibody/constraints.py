@@ -36,7 +36,8 @@ SOFTNESS = 1e-9  # relative; shares a load between more constraints than can be 
 class BodyLoad(Protocol):
     """Wrenches on the bodies, about their origins."""
 
-    def wrenches(self, world: World, /) -> Wrenches: ...
+    def wrenches(self, world: World, /) -> Wrenches:
+        """Return the wrenches on all bodies."""
 
 
 class AbstractConstraint(eqx.Module):

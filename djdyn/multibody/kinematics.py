@@ -53,6 +53,7 @@ class World(eqx.Module):
 
     @property
     def gravity_W(self) -> Vec3:
+        """Acceleration of gravity, m/s^2."""
         return self.mechanism.gravity_W
 
     def pose(self, frame: str) -> Pose:

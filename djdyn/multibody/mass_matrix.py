@@ -66,6 +66,7 @@ def mass_solver(world: World) -> Callable[[Array], Array]:
 
 
 def default_method(world: World) -> Method:
+    """Return the faster method for this number of bodies."""
     large = len(world.mechanism.bodies) >= RECURSION_FROM
     return "recursion" if large else "projection"
 

@@ -194,6 +194,7 @@ class Mechanism(eqx.Module):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
+        """Names of all joints, in the order of their bodies."""
         return tuple(b.joint_name or b.name for b in self.bodies)
 
     def joint_index(self, joint: str) -> int:
@@ -218,18 +219,22 @@ class Mechanism(eqx.Module):
 
     @property
     def q_starts(self) -> np.ndarray:
+        """Index of each joint's first coordinate in `q`, and the length of `q`."""
         return np.cumsum([0, *(b.joint.nq for b in self.bodies)])
 
     @property
     def v_starts(self) -> np.ndarray:
+        """Index of each joint's first speed in `v`, and the length of `v`."""
         return np.cumsum([0, *(b.joint.nv for b in self.bodies)])
 
     @property
     def nq(self) -> int:
+        """Number of coordinates."""
         return int(self.q_starts[-1])
 
     @property
     def nv(self) -> int:
+        """Number of speeds."""
         return int(self.v_starts[-1])
 
     @property

@@ -57,6 +57,7 @@ def constraint_force(
 
 
 def kinetic_energy(world: World) -> Scalar:
+    """Return the kinetic energy of all bodies, J."""
     return 0.5 * jnp.einsum("ni,nij,nj->", world.V_WB, inertias(world), world.V_WB)
 
 

@@ -183,11 +183,13 @@ class Pose(eqx.Module):
 
     @property
     def inverse(self) -> "Pose":
+        """`X_BA` of the pose `X_AB`."""
         R_BA = jnp.swapaxes(self.R, -1, -2)
         return Pose(R_BA, -jnp.einsum("...ij,...j->...i", R_BA, self.p))
 
 
 def identity_pose() -> Pose:
+    """Return the pose that neither moves nor turns."""
     return Pose(jnp.eye(3), jnp.zeros(3))
 
 

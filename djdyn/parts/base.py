@@ -36,16 +36,20 @@ class InstantView(Protocol):
     """What a part may see of the whole system at one instant; see `Instant`."""
 
     @property
-    def world(self) -> World: ...
+    def world(self) -> World:
+        """Kinematics of the mechanism."""
 
     @property
-    def y(self) -> Any: ...
+    def y(self) -> Any:
+        """State of the system."""
 
     @property
-    def signals(self) -> Any: ...
+    def signals(self) -> Any:
+        """All signals, by name."""
 
     @property
-    def A_WB(self) -> Float[Array, "bodies 6"]: ...
+    def A_WB(self) -> Float[Array, "bodies 6"]:
+        """Accelerations of the bodies, angular first."""
 
 
 class Response(eqx.Module):

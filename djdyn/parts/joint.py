@@ -99,6 +99,7 @@ class JointFriction(AbstractPassivePart):
         return {}
 
     def force(self, v: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Return the friction force on each of the joint's speeds `v`."""
         return -self.viscous * v - self.coulomb * sign(v, self.width)
 
     def __call__(

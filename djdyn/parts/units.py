@@ -31,4 +31,5 @@ class DeclaresUnits(Protocol):
     """
 
     @property
-    def signal_units(self) -> Mapping[str, Unit]: ...
+    def signal_units(self) -> Mapping[str, Unit]:
+        """Units by the name of the output or state."""

@@ -21,6 +21,8 @@ from .trajectory import Trajectory
 
 
 class Simulate(Protocol):
+    """What a loss calls to simulate: it takes the arguments of `simulate`."""
+
     def __call__(self, system: System, t1: Number, /, *args, **how) -> Trajectory: ...
 
 
@@ -52,6 +54,7 @@ class GradientCheck:
 
     @property
     def ok(self) -> bool:
+        """Whether all four gradients agree."""
         return not self.blame
 
     def verdict(self) -> str:

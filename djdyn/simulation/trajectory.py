@@ -54,6 +54,7 @@ class Trajectory(eqx.Module):
 
     @property
     def batch(self) -> tuple[int, ...]:
+        """Shape of the batch: empty for a single simulation."""
         return self.ok.shape
 
     def __len__(self) -> int:

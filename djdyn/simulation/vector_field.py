@@ -33,6 +33,7 @@ class Field(eqx.Module):
     ledger: bool = eqx.field(static=True)
 
     def input_values(self, t: Scalar) -> dict[str, Any]:
+        """Return the inputs at a time."""
         return input_values(self.inputs, t)
 
     def __call__(self, t: Scalar, flat: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -83,6 +84,7 @@ class Field(eqx.Module):
 
     @property
     def controllers(self) -> list[str]:
+        """Names of the parts that take samples."""
         parts = self.system.parts.items()
         return [name for name, p in parts if isinstance(p, AbstractSignalPart)]
 

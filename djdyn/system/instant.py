@@ -95,6 +95,7 @@ class Instant(eqx.Module):
 
 
 def with_added_inertia_of(world: World, added_inertia_W: Array | None) -> World:
+    """Return the world with the added inertia of parts, if they have any."""
     if added_inertia_W is None:
         return world
     at = lambda w: w.added_inertia_W

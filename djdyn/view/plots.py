@@ -13,7 +13,7 @@ from . import colors
 
 POINTS = 4000  # a line keeps about so many
 MARKERS = 80  # a reference of more points becomes a dashed line
-LOG = {"type": "log", "tickformat": "~g"}  # or plotly writes 2 for 0.2
+DECADES = 3  # a logarithmic axis of fewer has ticks between its powers of ten
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,8 +108,8 @@ def to_plotly(plot: Plot) -> str:
         hoverlabel={"font": {"size": 12.5}, "bordercolor": colors.RULE},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         showlegend=True,
-        xaxis=axis | (LOG if "x" in plot.log else {"type": "linear"}),
-        yaxis=axis | (LOG if "y" in plot.log else {"type": "linear"}),
+        xaxis=axis | _scale("x" in plot.log, [s.x for s in plot.series]),
+        yaxis=axis | _scale("y" in plot.log, [s.y for s in plot.series]),
     )
     figure.update_xaxes(title_text=html.escape(plot.x_label, quote=False))
     figure.update_xaxes(spikecolor=colors.MUTED, spikethickness=1)
@@ -171,6 +171,18 @@ def to_files(plot: Plot, stem: Path) -> list[Path]:
         figure.savefig(pdf, metadata={"CreationDate": None})  # same data, same file
         figure.savefig(png, dpi=200)
     return [pdf, png]
+
+
+def _scale(log: bool, values: list[Float[np.ndarray, " N"]]) -> dict[str, Any]:
+    """The type of an axis, and its ticks if it is logarithmic."""
+    if not log:
+        return {"type": "linear"}
+    # Without this format, plotly writes 2 for 0.2.
+    axis: dict[str, Any] = {"type": "log", "tickformat": "~g"}
+    every = np.concatenate(values)
+    every = every[every > 0]
+    decades = np.ptp(np.log10(every)) if every.size else 0.0
+    return axis | {"dtick": "D2" if decades < DECADES else max(1, round(decades / 8))}
 
 
 def _hover(plot: Plot, series: Series) -> str:

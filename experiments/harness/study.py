@@ -129,7 +129,7 @@ class Study:
 
         The report opens with it, and with the picture of that title.
         """
-        self._answer, self._picture = text, picture
+        self._answer, self._picture = text.strip(), picture
 
     def _verdict(self) -> str:
         """Return how many numbers keep their reference or bound, and which do not."""

@@ -33,10 +33,12 @@ class Clock(eqx.Module):
 
     @property
     def steps(self) -> int:
+        """Number of steps."""
         return math.ceil((self.t1 - self.t0) / self.longest * (1 - 1e-9))
 
     @property
     def dt(self) -> float:
+        """Length of a step, s."""
         return (self.t1 - self.t0) / self.steps
 
     def counts(self, times: np.ndarray) -> np.ndarray | None:

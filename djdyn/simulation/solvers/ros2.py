@@ -35,7 +35,8 @@ class ImplicitField(Protocol):
 
     def __call__(self, t: Scalar, y: Array, /) -> Array: ...
 
-    def implicit_solver(self, t: Scalar, y: Array, h: Scalar, /) -> ImplicitSolve: ...
+    def implicit_solver(self, t: Scalar, y: Array, h: Scalar, /) -> ImplicitSolve:
+        """Return the solver of the linear equations of a step of length `h`."""
 
 
 def ros2_step(field: ImplicitField, t: Scalar, y: Array, h: Scalar) -> Array:

@@ -48,14 +48,17 @@ class ExactSaves(dfx.AbstractAdaptiveStepSizeController):
 
     @property
     def rtol(self):
+        """Relative tolerance of the controller."""
         return self.controller.rtol
 
     @property
     def atol(self):
+        """Absolute tolerance of the controller."""
         return self.controller.atol
 
     @property
     def norm(self):  # pyright: ignore
+        """Norm of the error that the controller bounds."""
         return self.controller.norm
 
     def wrap(self, direction: Any) -> "ExactSaves":

@@ -126,7 +126,7 @@ def summary(metrics: dict[str, float], found: FitResult) -> str:
     said = (
         f"One marker with 0.1 mm of noise determines {len(found.values) - len(hidden)} "
         f"of {len(found.values)} masses and dampings, with errors of at most "
-        f"{of('max_error'):.2%}. It does not determine "
+        f"{100 * of('max_error'):.1g} %. It hardly determines "
         f"{', '.join(f'`{k}`' for k in hidden) or 'nothing'}, which the "
         "identifiability test flags before the fit. The fits take "
         f"{of('a.rollouts'):.0f} and {of('b.rollouts'):.0f} simulations with a Jacobian"

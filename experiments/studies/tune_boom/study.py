@@ -209,8 +209,6 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
         note="largest real part of a pole of the tuned loop at its start, in all "
         "scenarios, or zero where all are negative",
     )
-    margin_table(study, "tune_boom", found)
-    gain_table(study, found)
     runs = {
         name: djdyn.rollout(
             s, SPAN, others.initial_state, parameters=others.parameters, **SIMULATION
@@ -225,6 +223,8 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
         note="largest power over the limit of the drive, in all held-out scenarios",
     )
     figures(study, runs)
+    margin_table(study, "tune_boom", found)
+    gain_table(study, found)
 
 
 def figures(study: Study, runs: dict[str, djdyn.Trajectory]) -> None:

@@ -163,10 +163,10 @@ def report_result(study: Study, found: TuningResult) -> None:
         note="static moment of the crane reaching out, over the peak before tuning; no "
         "tuning gets below it",
     )
+    figures(study, found)
     margin_table(study, "tune_crane", found)
     postures(study, found)
     gain_table(study, found)
-    figures(study, found)
 
 
 def static_load_share(found: TuningResult) -> float:

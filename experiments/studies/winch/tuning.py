@@ -79,7 +79,6 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
         at_most=1.0,
         note="rms error of the tension, after tuning over before",
     )
-    gain_table(study, found)
     runs = {
         name: djdyn.rollout(
             s, SPAN, others.initial_state, parameters=others.parameters, **SIMULATION,
@@ -88,6 +87,7 @@ def report_result(study: Study, found: TuningResult, others: Scenarios) -> None:
     }  # fmt: skip
     limits(study, "winch.tuned", found, runs["tuned"])
     figures(study, HELD_OUT_SEA, runs)
+    gain_table(study, found)
 
 
 def calm(system: djdyn.System, ready: djdyn.State) -> djdyn.System:
