@@ -121,7 +121,7 @@ def report_toss(
             c: a[:, i + j] for j, c in enumerate(columns)
         }
         study.report.plot(
-            f"Held-out toss with the median error: {what}, measured dashed",
+            f"Held-out toss with the median error: {what} (reference: measured)",
             ("time", "s", t),
             (what, "m" if i == 0 else "1"),
             pick(q),

@@ -226,9 +226,9 @@ def summary(found: dict[str, float]) -> str:
     of = lambda name: found[f"launch.{name}"]
     said = (
         "A payload circling on 100 m of line pulls inwards with "
-        f"{of('centripetal.force'):.1f} N, which is m r w^2 to "
-        f"{abs(of('centripetal.force_error')):.1g} of it. From a deck that heaves, "
-        f"rolls and pitches, a payload of 300 kg is lowered by "
+        f"{of('centripetal.force'):.1f} N, "
+        f"{abs(of('centripetal.force_error')):.2%} from m r ω². From a deck that "
+        "heaves, rolls and pitches, a payload of 300 kg is lowered by "
         f"{of('lowered'):.2f} m"
     )
     if "launch.residual_heave_ratio" not in found:

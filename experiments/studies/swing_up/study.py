@@ -140,10 +140,10 @@ def summary(found: dict[str, float], count: int) -> str:
     """Return the conclusions of the study."""
     of = lambda name: found[f"swing_up.{name}"]
     said = (
-        f"Of {count} random starts, {of('success_rate'):.1%} end upright along plans "
-        f"by iLQR and then under LQR, with pushes of at most {of('largest_push'):g} N. "
-        "With noise and a command that acts one sample late, "
-        f"{of('delay_and_noise.success_rate'):.1%} do. "
+        f"Of {count} random starts, {100 * of('success_rate'):.4g} % end upright "
+        "along plans by iLQR and then under LQR, with pushes of at most "
+        f"{of('largest_push'):g} N. With noise and a command that acts one sample late, "
+        f"{100 * of('delay_and_noise.success_rate'):.4g} % do. "
     )
     if "swing_up.simulations_vs_cmaes" in found:
         said += (

@@ -65,8 +65,8 @@ def summary(found: dict[str, float]) -> str:
         "While sticks move one joint after another, the arm stays within "
         f"{1e3 * of('tracking.max_error'):.2f} mrad of its references; an independent "
         f"run differs from this one by {1e3 * of('tracking.max_error_gap'):.2f} mrad. "
-        "Energy and oil balance to "
-        f"{of('tracking.energy_ledger'):.1g} of the energy drawn. "
+        "Energy is balanced to "
+        f"{of('tracking.energy_ledger'):.1g} of what the supply gives. "
     )
     if "titan4.realtime_factor" in found:
         said += (
