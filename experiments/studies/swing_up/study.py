@@ -142,8 +142,8 @@ def summary(found: dict[str, float], count: int) -> str:
     said = (
         f"Of {count} random starts, {100 * of('success_rate'):.4g} % end upright "
         "along plans by iLQR and then under LQR, with pushes of at most "
-        f"{of('largest_push'):g} N. With noise and a command that acts one sample late, "
-        f"{100 * of('delay_and_noise.success_rate'):.4g} % do. "
+        f"{of('largest_push'):g} N. With noise and a command that acts one sample "
+        f"late, {100 * of('delay_and_noise.success_rate'):.4g} % do. "
     )
     if "swing_up.simulations_vs_cmaes" in found:
         said += (
