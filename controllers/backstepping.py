@@ -22,9 +22,9 @@ from .model_based import Gain, coriolis, own, wanted
 Each = Float[Array, " n"]
 
 
-def _pairs(names: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+def _pairs(names: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
     """Converter of pairs of names, which files give as lists."""
-    return tuple(map(tuple, names))
+    return tuple((a, b) for a, b in names)
 
 
 class Errors(eqx.Module):

@@ -38,6 +38,7 @@ class BodyLoad(Protocol):
 
     def wrenches(self, world: World, /) -> Wrenches:
         """Return the wrenches on all bodies."""
+        ...
 
 
 class AbstractConstraint(eqx.Module):

@@ -38,18 +38,22 @@ class InstantView(Protocol):
     @property
     def world(self) -> World:
         """Kinematics of the mechanism."""
+        ...
 
     @property
     def y(self) -> Any:
         """State of the system."""
+        ...
 
     @property
     def signals(self) -> Any:
         """All signals, by name."""
+        ...
 
     @property
     def A_WB(self) -> Float[Array, "bodies 6"]:
         """Accelerations of the bodies, angular first."""
+        ...
 
 
 class Response(eqx.Module):

@@ -33,3 +33,4 @@ class DeclaresUnits(Protocol):
     @property
     def signal_units(self) -> Mapping[str, Unit]:
         """Units by the name of the output or state."""
+        ...

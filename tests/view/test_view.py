@@ -1,5 +1,6 @@
 """The report's numbers, words and errors; `test_browser.py` looks at the page."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -312,3 +313,20 @@ def test_figures_are_written(tmp_path):
     for path in written:
         head = path.read_bytes()[:8]
         assert head.startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")
+
+
+def test_contents_are_short():
+    """Neighbours with one subject share an entry, and details are left out."""
+    report = Report("page")
+    for title in (
+        "Lift: angle",
+        "Lift: pressures",
+        "Parameters identified from twelve channels; coverage is a share of draws",
+        "Double pendulum (Roy, Steinke and Nicoll 2014, section 4.4.3): angles",
+    ):
+        report.plot(title, ("time", "s", [0.0, 1.0]), ("q", "m"), {"q": [0.0, 1.0]})
+    contents = report.html().split("<nav", 1)[1].split("</nav>", 1)[0]
+    entries = re.findall(r">([^<>]+)</a>", contents)
+    assert entries == [
+        "Lift", "Parameters identified from twelve …", "Double pendulum"
+    ]  # fmt: skip

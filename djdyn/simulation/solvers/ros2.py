@@ -37,6 +37,7 @@ class ImplicitField(Protocol):
 
     def implicit_solver(self, t: Scalar, y: Array, h: Scalar, /) -> ImplicitSolve:
         """Return the solver of the linear equations of a step of length `h`."""
+        ...
 
 
 def ros2_step(field: ImplicitField, t: Scalar, y: Array, h: Scalar) -> Array:
