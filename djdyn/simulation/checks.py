@@ -1,5 +1,7 @@
 """Checks of what a simulation starts from and is driven by."""
 
+import warnings
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,10 +14,42 @@ from ..system.signals import input_values
 from ..system.state import State
 from ..system.system import System
 from ..typing import known
+from .options import SimulationOptions
 from .vector_field import Inputs
 
 
 STATE_MISFIT = "the initial state does not fit the system: start from initial_state()"
+
+SINGLE_TOLERANCE = 1e-6  # the least that steps in single precision can keep
+
+_warned_of_single: set[str] = set()
+
+
+def warn_of_single_precision(what: str, instead: str = "", stacklevel: int = 2) -> None:
+    """Warn, once for each of `what`, that it needs double precision.
+
+    **Arguments:**
+
+    - `instead`: what else would help.
+    """
+    if what not in _warned_of_single:
+        _warned_of_single.add(what)
+        warnings.warn(
+            f"in single precision {what}: call jax.config.update('jax_enable_x64', "
+            f"True) before the first array is made{instead}",
+            stacklevel=stacklevel + 1,
+        )
+
+
+def check_tolerances(options: SimulationOptions, y: State) -> None:
+    """Warn where steps are to follow tolerances that single precision cannot keep."""
+    rtol, atol = options.rtol, options.atol
+    if options.dt is None and known(rtol, atol) and y.v.dtype == jnp.float32:
+        least = min(float(rtol), float(np.min(atol)))
+        if least < SINGLE_TOLERANCE:
+            what = f"steps cannot keep a tolerance of {least:.2g}"
+            instead = ", or ask for rtol=1e-5, atol=1e-5"
+            warn_of_single_precision(what, instead, stacklevel=3)
 
 
 def check_inputs(system: System, inputs: Inputs | None) -> None:

@@ -17,7 +17,7 @@ from ..system.process import refuse_fork
 from ..system.state import State
 from ..system.system import System
 from ..typing import Number, Numbers, known
-from .checks import STATE_MISFIT, check_inputs
+from .checks import STATE_MISFIT, check_inputs, check_tolerances
 from .options import (
     OptionKeywords,
     SimulationOptions,
@@ -73,6 +73,7 @@ def rollout(
     chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_inputs(system, inputs)
+    check_tolerances(chosen, y0)
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
     check_lanes(system, lanes)
     axes, batch = _batch(system, y0, lanes)

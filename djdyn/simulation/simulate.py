@@ -13,7 +13,7 @@ from ..system.process import refuse_fork
 from ..system.state import State
 from ..system.system import System
 from ..typing import Number, Numbers, known
-from .checks import check_inputs, check_state
+from .checks import check_inputs, check_state, check_tolerances
 from .options import OptionKeywords, SimulationOptions, resolve_options, save_times
 from .solvers.registry import solve_between
 from .solvers.sampled_control import solve_sampled
@@ -70,6 +70,7 @@ def simulate(
     chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state
     check_state(system, y0)
+    check_tolerances(chosen, y0)
     check_inputs(system, inputs)
     times = jnp.asarray(save_times(chosen, t0, t1, saveat), float)
     span = (float(t0), float(t1))

@@ -26,7 +26,10 @@ from .system import System
 
 MAX_STEPS = 400
 FIRST_STEP, LAST_STEP = 1e-3, 1e12  # s^2
-CLOSE = 1e-10  # of the machine's size; a Newton step that short is the last but one
+CLOSE = {  # of the machine's size: a Newton step that short is the last but one
+    np.dtype("float64"): 1e-10,
+    np.dtype("float32"): 1e-5,
+}
 
 
 class EquilibriumError(RuntimeError):
@@ -109,6 +112,7 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         rates = {k: now.responses[k].rate["v"] for k in lines}
         return ravel_pytree(((forces / masses)[speeds], rates))[0]
 
+    close, tiny = CLOSE[np.dtype(z0.dtype)], float(jnp.finfo(z0.dtype).tiny)
     given = (system, y0, t, inputs)
     fixed = jax.lax.stop_gradient(given)
     n, size = len(speeds), jnp.maximum(jnp.max(jnp.abs(z0)), 1.0)
@@ -122,12 +126,12 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
     def step(carry: tuple) -> tuple:
         i, q, z, dt, before, _, _ = carry
         J, g = slopes(q, z)
-        pushed = jnp.maximum(jnp.linalg.norm(g), 1e-300)
+        pushed = jnp.maximum(jnp.linalg.norm(g), tiny)
         dt = jnp.minimum(dt * jnp.clip(2 * before / pushed, 0.1, 4.0), LAST_STEP)
         dz = jnp.linalg.solve(jnp.eye(len(z)) / dt - J, g)
         far = jnp.max(jnp.abs(dz))
-        dz = dz * jnp.minimum(1.0, reach / jnp.maximum(far, 1e-300))
-        left = jnp.where(dt > 1.0, far / (CLOSE * size), jnp.inf)
+        dz = dz * jnp.minimum(1.0, reach / jnp.maximum(far, tiny))
+        left = jnp.where(dt > 1.0, far / (close * size), jnp.inf)
         dt = dt * jnp.clip(reach / (2 * far), 0.1, 1.0)
         moved = z + dz
         # Joints' steps go into q.

@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from djdyn.optimize.multistart import descend, is_least_squares, solver_for
+from djdyn.simulation.checks import warn_of_single_precision
 from djdyn.system.parameters import FreeParameter, get_parameters
 from djdyn.system.transforms import Positive
 from djdyn.typing import Numbers
@@ -67,6 +68,8 @@ def fit(
 
     **Returns:** the estimates, with their uncertainty and errors on held-out data.
     """
+    if jnp.zeros(()).dtype == jnp.float32:
+        warn_of_single_precision("fits stop early", stacklevel=2)
     whole = Problem(model, trials, free, dict(priors or {}), loss)
     problem, validation = _hold_out(whole, hold_out)
     solver = solver_for(method, tolerance)
