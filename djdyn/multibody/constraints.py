@@ -108,7 +108,9 @@ def _sizes(
     k, slack = len(every), jnp.stack([c.slack for c in every])
     one_sided = np.array([c.one_sided for c in every])
     d = jnp.stack([AB[i, i] + AB[i, k + i] for i in range(k)])
-    softness = (SOFTNESS if k > 1 else 0.0) * d
+    held = d <= 0  # nothing moves along the constraint, and any size will do
+    d = jnp.where(held, 1.0, d)
+    softness = jnp.where(held, 1.0, SOFTNESS if k > 1 else 0.0) * d
 
     def split(x: Float[Array, " k"]) -> Float[Array, " n"]:
         size = jnp.where(one_sided, eased_ramp(x, slack), x)
