@@ -12,13 +12,21 @@ from ..multibody.kinematics import World
 from ..multibody.spatial import cross, identity_pose
 from ..parts.base import AbstractPassivePart, Response, Signals
 from ..parts.loads import Load
+from ..smooth import norm
 from ..typing import Scalar, si
 from .contact_points import ContactPoints
 from .detection import find_contacts
 from .friction import AbstractSurfaceFriction
 from .normal import AbstractNormalLaw
 from .shapes import AbstractShape, AbstractSolid
-from .surface_law import ContactForces, SurfaceLaw, slip, tangential_pull
+from .surface_law import (
+    ContactForces,
+    SurfaceLaw,
+    duration,
+    reduced_mass,
+    slip,
+    tangential_pull,
+)
 
 
 class Contact(AbstractPassivePart):
@@ -116,6 +124,17 @@ class Contact(AbstractPassivePart):
             "depth": jnp.max(x.points.depth),
         }
         return Response(x.rate, (Load(on, against, middle, f, tau),), outputs)
+
+    def impact_time(self, world: World) -> Scalar:
+        """Return about how long an impact at the present speed takes, s."""
+        points = self.contact_points(world)
+        velocity, _ = slip(world, self.on, self.against, points)
+        rows = [
+            world.mechanism.index(world.mechanism.frame(k).body)
+            for k in (self.on, self.against)
+        ]
+        mass = reduced_mass(*(world.m[row] for row in rows))
+        return duration(self.normal, mass, points, velocity, norm(world.gravity_W))
 
     def energy(self, state: dict, world: World) -> Scalar:
         elastic = jnp.sum(

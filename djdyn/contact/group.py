@@ -16,13 +16,20 @@ from ..multibody.mechanism import Mechanism
 from ..multibody.spatial import Pose, cross, shift_twist
 from ..parts.base import AbstractPassivePart, Response, Signals
 from ..parts.loads import BodyLoads
+from ..smooth import norm
 from ..typing import Scalar, Vec3, si
 from .contact_points import ContactPoints
 from .detection import find_contacts
 from .friction import AbstractSurfaceFriction, Coulomb, Stribeck
 from .normal import AbstractNormalLaw
 from .shapes import AbstractShape, AbstractSolid
-from .surface_law import ContactForces, SurfaceLaw, relative_velocity
+from .surface_law import (
+    ContactForces,
+    SurfaceLaw,
+    duration,
+    reduced_mass,
+    relative_velocity,
+)
 
 
 class ContactGroup(AbstractPassivePart):
@@ -145,6 +152,14 @@ class ContactGroup(AbstractPassivePart):
             "dropped_pairs": near.dropped_pairs,
         }
         return Response(state, (BodyLoads(F_WB),), outputs)
+
+    def impact_time(self, world: World) -> Scalar:
+        """Return about how long the shortest impact of a near pair takes, s."""
+        near = self._narrow_phase(world)
+        mass = reduced_mass(*(world.m[rows] for rows in near.rows))
+        g = norm(world.gravity_W)
+        time = lambda *pair: duration(self.normal, *pair, g)
+        return jnp.min(jax.vmap(time)(mass, near.points, near.velocity))
 
     def energy(self, state: dict, world: World) -> Scalar:
         del state

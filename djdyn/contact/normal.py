@@ -36,6 +36,10 @@ class AbstractNormalLaw(eqx.Module):
         """Return the force at a depth and its rate, at least zero, N."""
 
     @abc.abstractmethod
+    def expected_depth(self, mass: Scalar, speed: Scalar) -> Scalar:
+        """Return the depth at which the spring stops a mass at a speed, m."""
+
+    @abc.abstractmethod
     def reach(self) -> Scalar:
         """Return the largest gap at which the force is not zero, m."""
 
@@ -58,6 +62,9 @@ class KelvinVoigt(AbstractNormalLaw):
         spring = self.stiffness * ramp(depth, self.width)
         damper = self.damping * rate * step(depth, self.width)
         return jnp.maximum(spring + damper, 0.0)
+
+    def expected_depth(self, mass: Scalar, speed: Scalar) -> Scalar:
+        return speed * jnp.sqrt(mass / self.stiffness)
 
     def reach(self) -> Scalar:
         return self.width
@@ -87,6 +94,10 @@ class HuntCrossley(AbstractNormalLaw):
         slope, deep = step(depth + w, 2 * w), step_area(depth + w, 2 * w)
         spring = self.stiffness * slope * deep**self.exponent
         return spring * jnp.maximum(1 + self.dissipation * rate, 0.0)
+
+    def expected_depth(self, mass: Scalar, speed: Scalar) -> Scalar:
+        n = self.exponent
+        return ((n + 1) * mass * speed**2 / (2 * self.stiffness)) ** (1 / (n + 1))
 
     def reach(self) -> Scalar:
         return self.width

@@ -32,6 +32,14 @@ class ChecksStart(Protocol):
 
 
 @runtime_checkable
+class HasImpacts(Protocol):
+    """A part whose force comes and goes within impacts."""
+
+    def impact_time(self, world: World) -> Scalar:
+        """Return about how long an impact at the present speed takes, s."""
+
+
+@runtime_checkable
 class InstantView(Protocol):
     """What a part may see of the whole system at one instant; see `Instant`."""
 

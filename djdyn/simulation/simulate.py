@@ -15,6 +15,7 @@ from ..system.system import System
 from ..typing import Number, Numbers, known
 from .checks import check_inputs, check_state, check_tolerances
 from .options import OptionKeywords, SimulationOptions, resolve_options, save_times
+from .sentinel import check_stability
 from .solvers.registry import solve_between
 from .solvers.sampled_control import solve_sampled
 from .trajectory import Run, Trajectory, assemble
@@ -72,6 +73,7 @@ def simulate(
     check_state(system, y0)
     check_tolerances(chosen, y0)
     check_inputs(system, inputs)
+    check_stability(system, y0, chosen)
     times = jnp.asarray(save_times(chosen, t0, t1, saveat), float)
     span = (float(t0), float(t1))
     trajectory = solve(system, y0, times, span, chosen, dict(inputs or {}), progress)

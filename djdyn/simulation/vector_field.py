@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from ..cable.implicit_chain import AbstractLinePart, ChainSolver
-from ..parts.base import AbstractSignalPart
+from ..parts.base import AbstractSignalPart, HasImpacts
 from ..system.signals import input_values
 from ..system.state import State
 from ..system.system import System
@@ -81,6 +82,17 @@ class Field(eqx.Module):
             return ravel_pytree((State(q, v, states), work))[0]
 
         return solve
+
+    @property
+    def has_impacts(self) -> bool:
+        """Whether a part has impacts, which gradients have to resolve."""
+        return any(isinstance(p, HasImpacts) for p in self.system.parts.values())
+
+    @property
+    def is_data(self) -> bool:
+        """Whether inputs are arrays and modules, and no functions with closures."""
+        leaves = jax.tree.leaves((self.inputs, self.sampled))
+        return all(eqx.is_array_like(x) for x in leaves)
 
     @property
     def controllers(self) -> list[str]:

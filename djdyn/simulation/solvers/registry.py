@@ -1,6 +1,7 @@
 """Solvers by name: all numerical choices, no physics."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import diffrax as dfx
@@ -13,6 +14,12 @@ from ...typing import Scalar, check_values, known, si
 from .rodas4 import rosenbrock_step
 from .ros2 import ros2_step
 from .step_times import ExactSaves, TabulatedSteps
+from .tangent_control import (
+    larger_error,
+    tangent_rate,
+    tangent_tolerances,
+    with_tangent,
+)
 
 
 class SemiImplicit(dfx.AbstractSolver):
@@ -144,6 +151,7 @@ ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
     "direct": dfx.DirectAdjoint,  # both; slow
 }
 FIXED_ONLY = ("rk4", "semi_implicit", "ros2")
+EXPLICIT = ("tsit5", "dopri8")  # with a tangent under error control in gradients
 ADAPTIVE_ONLY = ("kvaerno3", "kvaerno5")  # their Newton iterations may fail
 
 
@@ -203,21 +211,30 @@ class Integrator(eqx.Module):
         there = t >= t1 - 2 * self.resolution(0.0, t1, t.dtype)
         return (result == dfx.RESULTS.successful) | there
 
-    def run(self, field, t0, t1, y0, args, saves, max_steps, jumps, meter):
+    def run(
+        self, field, t0, t1, y0, args, saves, max_steps, jumps, meter, tangent=False
+    ):
         """Calls `diffrax.diffeqsolve` so that it never raises.
 
         The solution has the states at the times `saves`, if there are any, and at the
-        end.
+        end. With `tangent` adaptive steps also resolve a tangent of the motion.
         """
-        end = dfx.SubSaveAt(t1=True)
-        subs = [end] if saves is None else [dfx.SubSaveAt(ts=saves), end]
+        rtol, atol, norm, only = self.rtol, self.atol, None, _whole
+        if tangent:
+            rtol, atol = tangent_tolerances(rtol, atol, y0)
+            field, norm, only = partial(tangent_rate, field), larger_error, _first_row
+            y0 = with_tangent(y0)
+        end = dfx.SubSaveAt(t1=True, fn=only)
+        subs = [end] if saves is None else [dfx.SubSaveAt(ts=saves, fn=only), end]
         if self.dt is not None:
             steps: Any = TabulatedSteps(equal_times(t0, t1, max_steps - 1, y0.dtype))
         else:
             least = self.resolution(t0, t1, y0.dtype)
             steps = dfx.PIDController(
-                rtol=self.rtol, atol=self.atol, dtmin=least, force_dtmin=False
+                rtol=rtol, atol=atol, dtmin=least, force_dtmin=False
             )
+            if norm is not None:
+                steps = eqx.tree_at(lambda s: s.norm, steps, norm)
             if saves is not None:
                 steps = ExactSaves(steps, saves, least)  # pyright: ignore
             if jumps is not None:
@@ -244,16 +261,56 @@ def _rate(t: Any, flat: Array, field: Callable[[Any, Array], Array]) -> Array:
     return field(t, flat)
 
 
+def _whole(t: Any, y: Array, args: Any) -> Array:
+    del t, args
+    return y
+
+
+def _first_row(t: Any, y: Array, args: Any) -> Array:
+    del t, args
+    return y[0]
+
+
+def _solution(tangent: bool, integrator: Integrator, field: Any, *how: Any) -> tuple:
+    """Return saved states, and end time, last state, success and count of steps."""
+    t0, t1, y0, *rest = how
+    sol = integrator.run(_rate, t0, t1, y0, field, *rest, tangent=tangent)
+    (*_, (t_end,)), (*flats, (last,)) = sol.ts, sol.ys  # pyright: ignore
+    done = integrator.done(sol.result, t_end, t1)
+    return flats, t_end, last, done, sol.stats["num_steps"]
+
+
+@eqx.filter_custom_jvp
+def _resolved(*how: Any) -> tuple:
+    """Return a run whose steps, where it is differentiated, resolve a tangent too."""
+    return _solution(False, *how)
+
+
+@_resolved.def_jvp
+def _(primals: tuple, tangents: tuple) -> tuple:
+    return eqx.filter_jvp(partial(_solution, True), primals, tangents)
+
+
+def _solver_of(integrator: Integrator, field: Any) -> Callable[..., tuple]:
+    """Return the function that runs a field, by what its gradient needs."""
+    adaptive = integrator.dt is None and integrator.solver in EXPLICIT
+    if not (adaptive and field.has_impacts):
+        return partial(_solution, False)
+    # A rule of derivatives must not close over what is differentiated.
+    return _resolved if field.is_data else partial(_solution, True)
+
+
 def solve_between(
     integrator: Integrator, field: Any, y0: Array, times: Array, span: Any, jumps, meter
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Return states at `times`, steps, success, and the last time and state reached."""
     t0, t1 = span
     most = integrator.steps(t0, t1)
-    sol = integrator.run(_rate, t0, t1, y0, field, times, most, jumps, meter)
-    (_, (t_end,)), (flats, (last,)) = sol.ts, sol.ys  # pyright: ignore
-    done = integrator.done(sol.result, t_end, t1)
-    return flats, sol.stats["num_steps"], done, t_end, last
+    solution = _solver_of(integrator, field)
+    (flats,), t_end, last, done, steps = solution(
+        integrator, field, t0, t1, y0, times, most, jumps, meter
+    )
+    return flats, steps, done, t_end, last
 
 
 def advance(
@@ -267,7 +324,8 @@ def advance(
 ) -> tuple[Array, Array, Array]:
     """Return the state at `t1`, `length` after `t0`, success, and the steps taken."""
     most = integrator.steps(0.0, length)
-    sol = integrator.run(_rate, t0, t1, y0, field, None, most, jumps, False)
-    ((end,),), ((t_end,),) = sol.ys, sol.ts  # pyright: ignore
-    done = integrator.done(sol.result, t_end, t1) & jnp.all(jnp.isfinite(end))
-    return end, done, sol.stats["num_steps"]
+    solution = _solver_of(integrator, field)
+    _, _, end, done, steps = solution(
+        integrator, field, t0, t1, y0, None, most, jumps, False
+    )
+    return end, done & jnp.all(jnp.isfinite(end)), steps

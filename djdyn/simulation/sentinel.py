@@ -1,0 +1,86 @@
+"""Warnings about impacts that fixed steps do not resolve."""
+
+import warnings
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..multibody.kinematics import forward_kinematics
+from ..parts.base import HasImpacts
+from ..system.state import State
+from ..system.system import System
+from ..typing import Scalar, known
+from .options import SimulationOptions
+
+
+STEPS_PER_IMPACT = 20.0  # fewer leave gradients wrong, often in their sign
+STEPS_TO_BE_STABLE = 2.0  # fewer than this times pi blow up
+
+
+def impact_times(system: System, y: State) -> dict[str, Scalar]:
+    """Return how long impacts of the parts take, from the speeds in a state, s."""
+    parts = {k: p for k, p in system.parts.items() if isinstance(p, HasImpacts)}
+    if not parts:
+        return {}
+    world = forward_kinematics(system.mechanism, y.q, y.v)
+    return {name: part.impact_time(world) for name, part in parts.items()}
+
+
+def check_stability(system: System, y0: State, options: SimulationOptions) -> None:
+    """Raise where `ros2` cannot be right: it takes contact explicitly."""
+    leaves = jax.tree.leaves(eqx.filter((system, y0), eqx.is_array))
+    if options.solver != "ros2" or options.dt is None or not known(*leaves):
+        return
+    for name, time in _impact_times(system, y0).items():
+        longest = float(time) / STEPS_TO_BE_STABLE
+        if not options.dt <= longest:
+            raise ValueError(
+                f"ros2 takes the contact of part {name!r} explicitly, and its impacts "
+                f"last about {float(time):.2g} s: take dt below {longest:.2g} s, or "
+                "tsit5 without dt"
+            )
+
+
+_impact_times = eqx.filter_jit(impact_times)
+
+
+def watched(
+    q: Float[Array, "n k"], system: System, ys: State, dt: float | None
+) -> Float[Array, "n k"]:
+    """Return saved coordinates, whose gradient warns of impacts that steps do not resolve.
+
+    It costs nothing where nothing is differentiated, or steps are adaptive.
+    """
+    impacts = any(isinstance(p, HasImpacts) for p in system.parts.values())
+    return _watched(q, system, ys, dt) if dt is not None and impacts else q
+
+
+@eqx.filter_custom_jvp
+def _watched(q: Array, system: System, ys: State, dt: float) -> Array:
+    del system, ys, dt
+    return q
+
+
+@_watched.def_jvp
+def _(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
+    q, system, ys, dt = primals
+    slope = tangents[0]
+    times = jax.vmap(lambda y: impact_times(system, y))(ys)
+    for name, time in times.items():
+        jax.debug.callback(_warn, jnp.nanmin(time) / dt, name=name, dt=dt)
+    return q, jnp.zeros_like(q) if slope is None else slope
+
+
+def _warn(steps: Any, *, name: str, dt: float) -> None:
+    fewest = float(np.min(steps))
+    if fewest < STEPS_PER_IMPACT:
+        warnings.warn(
+            f"a gradient crosses impacts of part {name!r} that last {fewest:.2g} steps "
+            f"of {dt:.2g} s: it is that of the steps, not of the motion; take steps "
+            f"below {fewest * dt / STEPS_PER_IMPACT:.1g} s, or none fixed",
+            stacklevel=2,
+        )
