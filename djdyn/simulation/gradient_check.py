@@ -34,9 +34,9 @@ class GradientCheck:
     """Four answers to one question, and a verdict.
 
     `blame` is empty where they agree, else `"adjoint"` (reverse and forward mode
-    differ, also at a tight tolerance), `"kink"` (the loss has no derivative here, or jumps nearby),
-    `"integrator"` (the gradient of the discretised motion is not that of the motion),
-    or `"not finite"`.
+    differ, also at a tight tolerance), `"kink"` (the loss has no derivative here, or
+    jumps nearby), `"integrator"` (the gradient of the discretised motion is not that of
+    the motion), or `"not finite"`.
     Errors are relative to the largest entry, each entry times its parameter's size.
     """
 

@@ -51,7 +51,7 @@ _impact_times = eqx.filter_jit(impact_times)
 def watched(
     q: Float[Array, "n k"], system: System, ys: State, dt: float | None
 ) -> Float[Array, "n k"]:
-    """Return saved coordinates, whose gradient warns of impacts that steps do not resolve.
+    """Return saved coordinates; their gradient warns of impacts left unresolved.
 
     It costs nothing where nothing is differentiated, or steps are adaptive.
     """
@@ -71,12 +71,12 @@ def _(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
     slope = tangents[0]
     times = jax.vmap(lambda y: impact_times(system, y))(ys)
     for name, time in times.items():
-        jax.debug.callback(_warn, jnp.nanmin(time) / dt, name=name, dt=dt)
+        jax.debug.callback(_warn, jnp.nanmin(time) / dt, dt, name=name)
     return q, jnp.zeros_like(q) if slope is None else slope
 
 
-def _warn(steps: Any, *, name: str, dt: float) -> None:
-    fewest = float(np.min(steps))
+def _warn(steps: Any, dt: Any, *, name: str) -> None:
+    fewest, dt = float(np.min(steps)), float(np.min(dt))
     if fewest < STEPS_PER_IMPACT:
         warnings.warn(
             f"a gradient crosses impacts of part {name!r} that last {fewest:.2g} steps "
