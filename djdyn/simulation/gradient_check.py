@@ -155,25 +155,19 @@ def check_gradient(
         [tangent(zero, d, fine, adaptive)[1] for d in basis]
     )
     forward = slope(no, False)
-    gradient = eqx.filter_jit(
-        lambda x, fine: jax.grad(lambda x: value(x, fine, "reverse", False))(x)
-    )
+    gradient = eqx.filter_jit(jax.grad(lambda x, f: value(x, f, "reverse", False)))
     reverse = gradient(zero, no)
     exact = slope(yes, fixed)
     differences, unrest = _differences(
         lambda x: tangent(x, basis[0], no, False)[0], zero, step
     )
 
-    def settles() -> bool:
-        """Whether differences of the fine solve agree with its own gradient."""
-        fine = lambda x: tangent(x, basis[0], yes, fixed)[0]
-        return _distance(exact, _differences(fine, zero, step)[0]) <= tolerance
-
-    def modes_agree() -> bool:
-        """Whether both modes agree once the tolerance is tight."""
-        if fixed:  # the same steps: nothing but the adjoint can differ
-            return False
-        return _distance(gradient(zero, yes), exact) <= max(tolerance, adjoint / 10)
+    # Differences of the fine solve agree with its own gradient.
+    fine = lambda x: tangent(x, basis[0], yes, fixed)[0]
+    settles = lambda: _distance(exact, _differences(fine, zero, step)[0]) <= tolerance
+    # With fixed steps nothing but the adjoint can differ.
+    limit = lambda: 0.0 if fixed else max(tolerance, adjoint / 10)
+    modes_agree = lambda: _distance(gradient(zero, yes), exact) < limit()
 
     finite = jnp.isfinite(jnp.concatenate([reverse, forward, exact, value_zero[None]]))
     adjoint, difference, integrator = (
