@@ -24,6 +24,7 @@ from .options import (
     resolve_options,
     save_times,
 )
+from .sentinel import watched
 from .simulate import solve
 from .solvers import fixed_step as steps
 from .trajectory import Run, Trajectory, assemble
@@ -319,9 +320,10 @@ def _solve_batch(
                 run, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False
             )
     trajectory = run(system, y0, lanes)
-    return eqx.tree_at(
+    trajectory = eqx.tree_at(
         lambda x: (x.system, x.t, x.lanes, x.inputs),
         trajectory,
         (system, times, lanes, inputs),
         is_leaf=lambda x: x is None,
     )
+    return watched(trajectory, None if how is None else options.dt)

@@ -7,18 +7,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from ..multibody.kinematics import forward_kinematics
 from ..parts.base import HasImpacts
+from ..system.parameters import with_parameters
 from ..system.state import State
 from ..system.system import System
 from ..typing import Scalar, known
 from .options import SimulationOptions
+from .trajectory import Trajectory
 
 
 STEPS_PER_IMPACT = 20.0  # fewer leave gradients wrong, often in their sign
 STEPS_TO_BE_STABLE = 2.0  # fewer than this times pi blow up
+WATCHED_LANES, WATCHED_SAVES = 8, 50  # of a batch, looked at for its gradient
 
 
 def impact_times(system: System, y: State) -> dict[str, Scalar]:
@@ -48,31 +51,39 @@ def check_stability(system: System, y0: State, options: SimulationOptions) -> No
 _impact_times = eqx.filter_jit(impact_times)
 
 
-def watched(
-    q: Float[Array, "n k"], system: System, ys: State, dt: float | None
-) -> Float[Array, "n k"]:
-    """Return saved coordinates; their gradient warns of impacts left unresolved.
+def watched(trajectory: Trajectory, dt: float | None) -> Trajectory:
+    """Return a trajectory whose gradient warns of impacts left unresolved.
 
     It costs nothing where nothing is differentiated, or steps are adaptive.
     """
-    impacts = any(isinstance(p, HasImpacts) for p in system.parts.values())
-    return _watched(q, system, ys, dt) if dt is not None and impacts else q
+    parts = trajectory.system.parts.values()
+    if dt is None or not any(isinstance(part, HasImpacts) for part in parts):
+        return trajectory
+    watch = (trajectory.y.q, trajectory.system, trajectory.lanes, trajectory.y, dt)
+    return eqx.tree_at(lambda x: x.y.q, trajectory, _watched(*watch))
 
 
 @eqx.filter_custom_jvp
-def _watched(q: Array, system: System, ys: State, dt: float) -> Array:
-    del system, ys, dt
+def _watched(q: Array, system: System, lanes: dict, y: State, dt: float) -> Array:
+    del system, lanes, y, dt
     return q
 
 
 @_watched.def_jvp
 def _(primals: tuple, tangents: tuple) -> tuple[Array, Any]:
-    q, system, ys, dt = primals
-    slope = tangents[0]
-    times = jax.vmap(lambda y: impact_times(system, y))(ys)
+    q, system, lanes, y, dt = primals
+    saves = slice(None, None, max(1, q.shape[-2] // WATCHED_SAVES))
+    at = jax.vmap(impact_times, (None, 0))
+    if q.ndim == 2:
+        times = at(system, jax.tree.map(lambda x: x[saves], y))
+    else:
+        few = jax.tree.map(lambda x: x[:WATCHED_LANES, saves], y)
+        some = {k: x[:WATCHED_LANES] for k, x in lanes.items()}
+        lane = lambda values, y: at(with_parameters(system, values), y)
+        times = jax.vmap(lane)(some, few)
     for name, time in times.items():
         jax.debug.callback(_warn, jnp.nanmin(time) / dt, dt, name=name)
-    return q, jnp.zeros_like(q) if slope is None else slope
+    return q, jnp.zeros_like(q) if tangents[0] is None else tangents[0]
 
 
 def _warn(steps: Any, dt: Any, *, name: str) -> None:

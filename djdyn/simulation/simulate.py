@@ -15,7 +15,7 @@ from ..system.system import System
 from ..typing import Number, Numbers, known
 from .checks import check_inputs, check_state, check_tolerances
 from .options import OptionKeywords, SimulationOptions, resolve_options, save_times
-from .sentinel import check_stability
+from .sentinel import check_stability, watched
 from .solvers.registry import solve_between
 from .solvers.sampled_control import solve_sampled
 from .trajectory import Run, Trajectory, assemble
@@ -119,4 +119,4 @@ def solve(
         period, delay = options.control_period, options.control_delay
         how = (period, delay, options.integrator, options.jumps)
         run = Run(*solve_sampled(field, flat0, times, *how))
-    return assemble(system, times, run, inputs, unravel, options)
+    return watched(assemble(system, times, run, inputs, unravel, options), options.dt)

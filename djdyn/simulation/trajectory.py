@@ -22,7 +22,6 @@ from ..system.system import System
 from ..system.units import signal_unit
 from ..typing import Scalar, known
 from .options import SimulationOptions
-from .sentinel import watched
 from .series import label_series, save_dataset
 
 
@@ -333,8 +332,6 @@ def assemble(
 ) -> Trajectory:
     """Return the trajectory of a run."""
     ys, works = jax.vmap(unravel)(run.flats)
-    q = watched(ys.q, system, ys, options.dt)
-    ys = State(q, ys.v, ys.parts)
     sampled = run.sampled
     return Trajectory(
         system,
