@@ -128,7 +128,7 @@ def test_derivatives_at_special_points(name):
     forward = quick_jit(lambda theta: jax.jvp(rate, (theta,), (d,))[1])(theta)
     reverse = sum(jax.tree.leaves(jax.tree.map(jnp.vdot, gradient, d)))
     np.testing.assert_allclose(weigh(forward), reverse, rtol=1e-9)
-    h, move = 1e-6, lambda s: jax.tree.map(lambda x, dx: x + s * dx, theta, d)
+    h, move = 1e-8, lambda s: jax.tree.map(lambda x, dx: x + s * dx, theta, d)
     up, down = rate(move(h)), rate(move(-h))
     for x, a, b in zip(*map(jax.tree.leaves, (forward, up, down)), strict=True):
         slope = np.asarray(a - b) / (2 * h)
