@@ -144,14 +144,16 @@ def _chain(model: Any, i: int, names: list[str], anchors: list) -> list[Body]:
     joints = [_joint(model, j) for j in range(first, first + count)]
     joints = joints or [(Fixed(), identity_pose(), np.zeros(3), "")]
     X_PB = translation(-anchors[parent]) @ _pose(model.body_pos[i], model.body_quat[i])
+    rotors = [_armature(model, j) for j in range(first, first + count)] or [None]
     above, here, chain = names[parent], np.zeros(3), []
-    for joint, X_JJ, anchor, label in joints[:-1]:
+    for (joint, X_JJ, anchor, label), rotor in zip(joints[:-1], rotors, strict=False):
         X_PJ = X_PB @ translation(anchor - here) @ X_JJ
         label = label or f"joint{len(chain) + 1}"
+        name = f"{body}:{label}"
         chain.append(
-            Body(f"{body}:{label}", above, joint, 0.0, X_PJ=X_PJ, joint_name=label)
+            Body(name, above, joint, 0.0, X_PJ=X_PJ, joint_name=label, armature=rotor)
         )
-        above, here, X_PB = f"{body}:{label}", anchor, identity_pose()
+        above, here, X_PB = name, anchor, identity_pose()
     joint, X_JJ, anchor, label = joints[-1]
     if isinstance(joint, Free):  # its coordinates are the pose in the world
         X_PB = identity_pose()
@@ -166,6 +168,7 @@ def _chain(model: Any, i: int, names: list[str], anchors: list) -> list[Body]:
         R_BC @ jnp.diag(jnp.asarray(model.body_inertia[i])) @ R_BC.T,
         X_PB @ translation(anchor - here) @ X_JJ,
         joint_name=label or _unnamed(model, body),
+        armature=rotors[-1],
     )
     return [*chain, last]
 
@@ -183,6 +186,15 @@ def _joint(model: Any, j: int) -> tuple[AbstractJoint, Pose, np.ndarray, str]:
         return Prismatic(axis), translation(-start * axis), np.zeros(3), name
     back = rotation_about(jnp.asarray(axis), jnp.asarray(-start))
     return Revolute(axis), Pose(back, jnp.zeros(3)), model.jnt_pos[j], name
+
+
+def _armature(model: Any, j: int) -> np.ndarray | None:
+    """The rotor's inertia for each of the joint's speeds, in our order of them."""
+    first, free = int(model.jnt_dofadr[j]), import_mujoco().mjtJoint.mjJNT_FREE
+    count = int(np.sum(model.dof_jntid == j))
+    rotor = model.dof_armature[first : first + count]
+    rotor = np.roll(rotor, 3) if model.jnt_type[j] == free else rotor
+    return rotor.copy() if rotor.any() else None
 
 
 def _unnamed(model: Any, body: str) -> str:

@@ -109,8 +109,6 @@ def _joints(model: Any) -> Iterator[tuple[str, str]]:
             yield "damping", name
         if friction and model.dof_frictionloss[i]:
             yield "frictionloss", name
-        if model.dof_armature[i]:
-            yield "armature", name
     springs = not _disabled(model, "SPRING", "PASSIVE")
     limits = not _disabled(model, "CONSTRAINT", "LIMIT")
     for i in range(model.njnt):

@@ -32,6 +32,7 @@ from .mass_matrix import (
     project_wrenches,
     projected_inertia,
     solve_mass_by,
+    with_rotors,
 )
 from .mechanism import Mechanism
 from .spatial import cross, cross_wrench
@@ -75,7 +76,7 @@ def inverse(
     """Joint forces that give `v_dot` under gravity and the wrenches `F_WB`."""
     _check_size(world, "v_dot", v_dot)
     F = needed_wrenches(world, v_dot) - (0.0 if F_WB is None else F_WB)
-    return project_wrenches(world, F)
+    return with_rotors(world, project_wrenches(world, F), v_dot)
 
 
 def forward(

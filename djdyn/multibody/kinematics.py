@@ -35,7 +35,8 @@ class World(eqx.Module):
     hangs; `A_bias_WB` the accelerations the bodies would have if all speeds were
     constant. `m`, `h_B` and `J_B` are mass, first moment and inertia about the bodies'
     origins, in their axes. `added_inertia_W` are inertias that parts hang on the
-    bodies, about the bodies' origins in world axes; they have no weight.
+    bodies, about the bodies' origins in world axes; they have no weight. `armature` is
+    the inertia of the joints' rotors, None where no joint has any.
     """
 
     mechanism: Mechanism
@@ -50,6 +51,7 @@ class World(eqx.Module):
     h_B: Float[Array, "bodies 3"]
     J_B: Float[Array, "bodies 3 3"]
     added_inertia_W: Float[Array, "bodies 6 6"] | None = None
+    armature: Float[Array, " nv"] | None = None
 
     @property
     def gravity_W(self) -> Vec3:
@@ -147,7 +149,17 @@ def forward_kinematics(
         m=_stack([b.mass for b in mechanism.bodies]),
         h_B=_stack([b.mass * b.p_BC for b in mechanism.bodies]),
         J_B=_stack([b.J_B for b in mechanism.bodies]),
+        armature=_armature(mechanism),
     )
+
+
+def _armature(mechanism: Mechanism) -> Float[Array, " nv"] | None:
+    given = [b.armature for b in mechanism.bodies if b.armature is not None]
+    if not given:
+        return None
+    none = lambda body: jnp.zeros(body.joint.nv, given[0].dtype)
+    rows = [none(b) if b.armature is None else b.armature for b in mechanism.bodies]
+    return jnp.concatenate(rows)
 
 
 def _stack(rows: list[Array]) -> Array:

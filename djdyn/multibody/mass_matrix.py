@@ -50,9 +50,10 @@ def added_masses(world: World) -> Float[Array, "bodies 6 6"] | None:
 
 
 def projected_inertia(world: World) -> Float[Array, "nv nv"]:
-    r"""$J^\top\mathcal M J$."""
+    r"""$J^\top\mathcal M J$, and the rotors' inertia on its diagonal."""
     J = world.jacobians()
-    return jnp.einsum("nai,nij,nbj->ab", J, inertias(world), J)
+    M = jnp.einsum("nai,nij,nbj->ab", J, inertias(world), J)
+    return M if world.armature is None else M + jnp.diag(world.armature)
 
 
 def solve_mass_matrix(world: World, force: Float[Array, " nv"]) -> Float[Array, " nv"]:
@@ -89,11 +90,18 @@ def solve_mass_by(
     def matvec(v_dot: Float[Array, " nv"]) -> Float[Array, " nv"]:
         delta = body_twists(world, v_dot)
         F = jnp.einsum("nij,nj->ni", inertias(world), delta)
-        return project_wrenches(world, F)
+        return with_rotors(world, project_wrenches(world, F), v_dot)
 
     return jax.lax.custom_linear_solve(
         matvec, rhs, lambda _, b: solve(b), symmetric=True
     )
+
+
+def with_rotors(
+    world: World, force: Float[Array, " nv"], v_dot: Float[Array, " nv"]
+) -> Float[Array, " nv"]:
+    """Joint forces, and what the rotors' inertia needs beside them for `v_dot`."""
+    return force if world.armature is None else force + world.armature * v_dot
 
 
 def body_twists(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
@@ -129,10 +137,10 @@ Factors = list[tuple[Array, Array]]
 
 
 def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
-    r"""Factors of bodies: $D^{-1}U$ with $U = S M^A$, and that of $D = S M^A S^\top$.
+    r"""Factors of bodies: $D^{-1}U$ with $U = S M^A$, and that of $D$.
 
-    The inertia that a body shows through its joint to the parent is
-    $M^A - U^\top D^{-1} U$.
+    With the joint's armature $I_a$, $D = S M^A S^\top + I_a$. The inertia that a body
+    shows through its joint to the parent is $M^A - U^\top D^{-1} U$.
     """
     mechanism, p = world.mechanism, world.X_WB.p
     parents, starts = mechanism.parents, mechanism.v_starts
@@ -141,7 +149,10 @@ def _articulated(world: World, M: Float[Array, "bodies 6 6"]) -> Factors:
     for b in range(len(M_A) - 1, 0, -1):
         S = world.S_W[starts[b - 1] : starts[b]]
         U = S @ M_A[b]
-        D = _factor(U @ S.T)
+        D = U @ S.T
+        if world.armature is not None:
+            D = D + jnp.diag(world.armature[starts[b - 1] : starts[b]])
+        D = _factor(D)
         gain = _solve_factored(D, U)
         kept.append((gain, D))
         if parents[b]:

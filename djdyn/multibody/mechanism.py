@@ -31,7 +31,9 @@ class Body(eqx.Module):
     inertia about it, in the body's axes. `A_B`, if given, is a further 6x6 inertia
     about B's origin (added mass of the surrounding fluid); it resists acceleration but
     has no weight. It is exact in still water (see `djdyn.fluid` for a current).
-    The joint goes by its own name, or by the body's.
+    The joint goes by its own name, or by the body's. `armature`, if given, is the
+    inertia of rotors and gears that turn with the joint, one number for each of its
+    speeds: it resists their change and turns with nothing else.
     """
 
     name: str = eqx.field(static=True)
@@ -45,6 +47,9 @@ class Body(eqx.Module):
         converter=optional(si("kg, kg m, kg m^2")), default=None
     )
     joint_name: str = eqx.field(static=True, default="")
+    armature: Float[Array, " nv"] | None = eqx.field(
+        converter=optional(si("kg m^2, kg", at_least=0.0)), default=None
+    )
 
     def __check_init__(self):
         for field, shape in (
@@ -52,6 +57,7 @@ class Body(eqx.Module):
             ("p_BC", (3,)),
             ("I_BC", (3, 3)),
             ("A_B", (6, 6)),
+            ("armature", (self.joint.nv,)),
         ):
             value = getattr(self, field)
             if value is not None and value.shape != shape:
@@ -59,10 +65,15 @@ class Body(eqx.Module):
                     f"body {self.name!r}: {field} has shape {value.shape}, expected "
                     f"{shape}"
                 )
-        A_B = np.zeros((6, 6)) if self.A_B is None else self.A_B
+        armature = np.zeros(0) if self.armature is None else self.armature
+        if known(armature) and not np.all(np.asarray(armature) >= 0):
+            raise ValueError(
+                f"body {self.name!r}: armature must be at least 0, got {armature}"
+            )
+        A_B = jnp.zeros((6, 6)) if self.A_B is None else self.A_B
         values = (self.mass, self.p_BC, self.I_BC, A_B)
         if known(*values):
-            check_inertia(self.name, *(np.asarray(x, dtype=float) for x in values))
+            check_inertia(self.name, *map(np.asarray, values))
 
     @property
     def J_B(self) -> Mat3:
@@ -92,10 +103,12 @@ def check_inertia(name: str, mass, p_BC, I_BC, A_B) -> None:
         raise ValueError(f"body {name!r}: mass, centre and inertia must be finite")
     if mass < 0:
         raise ValueError(f"body {name!r}: mass must be positive, got {mass:g} kg")
-    if not np.allclose(I_BC, I_BC.T, rtol=1e-9, atol=1e-12 * (1 + np.abs(I_BC).max())):
+    single = max(np.finfo(x.dtype).eps for x in (I_BC, A_B)) > 1e-9
+    rounding = 1e-5 if single else 1e-9  # relative, of what was computed before
+    if np.abs(I_BC - I_BC.T).max() > rounding * np.abs(I_BC).max():
         raise ValueError(f"body {name!r}: inertia must be symmetric")
     moments = np.linalg.eigvalsh(I_BC)
-    slack = 1e-6 * np.abs(moments).max()  # printed inertias are rounded
+    slack = max(1e-6, rounding) * np.abs(moments).max()  # printed ones are rounded
     if mass == 0 and moments.any():
         raise ValueError(f"body {name!r}: mass is zero but its inertia is not")
     if moments[0] < -slack:
@@ -109,7 +122,7 @@ def check_inertia(name: str, mass, p_BC, I_BC, A_B) -> None:
         )
     if (
         not np.allclose(A_B, A_B.T)
-        or np.linalg.eigvalsh(A_B)[0] < -1e-9 * np.abs(A_B).max()
+        or np.linalg.eigvalsh(A_B)[0] < -rounding * np.abs(A_B).max()
     ):
         raise ValueError(
             f"body {name!r}: added mass must be symmetric and positive semidefinite"
@@ -153,10 +166,11 @@ class Mechanism(eqx.Module):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two frames are called {name!r}")
-        if all(known(body.mass) for body in self.bodies):
+        if all(known(body.mass, body.armature) for body in self.bodies):
             heavy = np.array([False, *(bool(body.mass > 0) for body in self.bodies)])
             for body, carried in zip(self.bodies, self.supports.T[1:], strict=True):
-                if body.joint.nv and not np.any(heavy & carried):
+                geared = body.armature is not None and np.all(body.armature > 0)
+                if body.joint.nv and not geared and not np.any(heavy & carried):
                     raise ValueError(
                         f"body {body.name!r}: the last of a chain needs mass"
                     )

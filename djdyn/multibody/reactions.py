@@ -17,7 +17,8 @@ def reactions(
     """Wrench that each joint transmits to its body, at the body's origin in its axes.
 
     By Newton and Euler: what the body and all it carries need beyond gravity and
-    `F_WB`. The components along the joint's freedoms are its own forces.
+    `F_WB`. The components along the joint's freedoms are its own forces, less what its
+    armature takes.
     """
     M = inertias(world)
     F = needed_wrenches(world) - (0.0 if F_WB is None else F_WB)
@@ -58,7 +59,10 @@ def constraint_force(
 
 def kinetic_energy(world: World) -> Scalar:
     """Return the kinetic energy of all bodies, J."""
-    return 0.5 * jnp.einsum("ni,nij,nj->", world.V_WB, inertias(world), world.V_WB)
+    energy = 0.5 * jnp.einsum("ni,nij,nj->", world.V_WB, inertias(world), world.V_WB)
+    if world.armature is None:
+        return energy
+    return energy + 0.5 * jnp.sum(world.armature * world.v**2)
 
 
 def potential_energy(world: World) -> Scalar:

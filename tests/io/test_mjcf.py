@@ -24,12 +24,13 @@ RICH = """
   <worldbody>
     <site name="mark" pos="1 2 3"/>
     <body name="base" pos="0.3 0.2 1.5" quat="0.8 0.1 -0.3 0.5">
-      <freejoint name="float"/>
+      <joint type="free" name="float" armature="0.4"/>
       <geom type="box" size="0.2 0.1 0.3" mass="3" pos="0.05 0 0.1"
             quat="0.9 0.2 0.1 0.3"/>
       <body name="turret" pos="0.1 -0.2 0.3" quat="0.6 0.5 -0.1 0.2">
         <joint name="lift" type="slide" axis="0.2 0.1 1" ref="0.15"/>
-        <joint name="yaw" type="hinge" axis="0 0.3 1" pos="0.1 0.2 -0.1" ref="0.4"/>
+        <joint name="yaw" type="hinge" axis="0 0.3 1" pos="0.1 0.2 -0.1" ref="0.4"
+               armature="0.2"/>
         <joint name="pitch" type="hinge" axis="1 0.2 0" pos="-0.05 0.1 0.2"/>
         <inertial pos="0.1 0.02 -0.1" quat="0.7 0.1 0.4 0.2" mass="1.4"
                   diaginertia="0.03 0.04 0.05"/>
@@ -37,7 +38,7 @@ RICH = """
         <body name="bracket" pos="0.3 0.1 0" quat="0.9 0 0.4 0">
           <geom type="capsule" size="0.05 0.2" mass="0.7"/>
           <body name="ball" pos="0.1 0 0.2">
-            <joint name="socket" type="ball" pos="0.1 -0.1 0.05"/>
+            <joint name="socket" type="ball" pos="0.1 -0.1 0.05" armature="0.03"/>
             <geom type="ellipsoid" size="0.1 0.2 0.15" mass="0.9" pos="0 0.1 0"/>
             <site name="tip" pos="0 0.2 0.1"/>
           </body>
@@ -187,7 +188,6 @@ FLOOR = """<worldbody><geom name="floor" type="plane" size="1 1 1"/></worldbody>
 CASES = [
     ("damping", "joint 'elbow'", {"joint": 'damping="0.1"'}),
     ("stiffness", "joint 'elbow'", {"joint": 'stiffness="2"'}),
-    ("armature", "joint 'elbow'", {"joint": 'armature="0.01"'}),
     ("frictionloss", "joint 'elbow'", {"joint": 'frictionloss="0.3"'}),
     ("limit", "joint 'elbow'", {"joint": 'range="-10 10" limited="true"'}),
     ("saturation", "joint 'elbow'", {"joint": 'actuatorfrcrange="-1 1"'}),
@@ -258,14 +258,14 @@ def test_what_a_mechanism_cannot_hold_is_refused_by_name(kind, culprit, change):
 
 
 def test_all_culprits_are_named_at_once():
-    text = model(joint='damping="0.1" armature="0.1"', body='gravcomp="1"')
+    text = model(joint='damping="0.1" stiffness="0.1"', body='gravcomp="1"')
     sentence = (
-        "damping of joint 'elbow'; armature of joint 'elbow'; gravcomp of body 'upper'"
+        "damping of joint 'elbow'; stiffness of joint 'elbow'; gravcomp of body 'upper'"
     )
     with pytest.raises(ValueError, match=sentence):
         from_mjcf(text)
     with pytest.raises(ValueError, match="has gravcomp of body 'upper', which"):
-        from_mjcf(text, ignore=("damping", "armature"))
+        from_mjcf(text, ignore=("damping", "stiffness"))
 
 
 @pytest.mark.parametrize(

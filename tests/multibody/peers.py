@@ -51,7 +51,11 @@ def to_mjcf(mechanism: Mechanism) -> str:
                 axis = (
                     f'axis="{numbers(body.joint.axis)}"' if body.joint.nv == 1 else ""
                 )
-                joint = f'<joint name="{body.name}" type="{kinds[kind]}" {axis}/>'
+                rotor = "" if body.armature is None else numbers(body.armature[:1])
+                rotor = rotor and f'armature="{rotor}"'
+                joint = (
+                    f'<joint name="{body.name}" type="{kinds[kind]}" {axis} {rotor}/>'
+                )
             text += (
                 f'<body name="{body.name}" pos="{numbers(body.X_PJ.p)}" '
                 f'quat="{numbers(quaternion(body.X_PJ.R))}">{joint}'
@@ -119,6 +123,10 @@ def to_pinocchio(mechanism: Mechanism) -> pin.Model:
             hang(body.name, row, at)
 
     hang("world", 0, pin.SE3.Identity())
+    rows = pinocchio_rows(model, mechanism)[1]
+    rotors = [b.armature for b in mechanism.bodies if b.armature is not None]
+    if rotors:
+        model.armature[rows] = np.concatenate(rotors)
     return model
 
 

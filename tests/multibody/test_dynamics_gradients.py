@@ -76,8 +76,10 @@ def everything() -> Mechanism:
         root = rng.normal(size=(6, 6))
         inertia = random_inertia(rng)
         pose = random_pose(rng)
+        rotor = rng.uniform(0.1, 1.0, joint.nv)
+        added = 0.1 * root @ root.T
         bodies.append(
-            Body(f"b{i}", parent, joint, *inertia, pose, A_B=0.1 * root @ root.T)
+            Body(f"b{i}", parent, joint, *inertia, pose, A_B=added, armature=rotor)
         )
     return Mechanism(tuple(bodies))
 
@@ -133,6 +135,7 @@ def of_joint(mechanism: Mechanism, theta, kind) -> dict[str, np.ndarray]:
         "p_BC": body.p_BC,
         "I_BC": body.I_BC,
         "A_B": body.A_B,
+        "armature": body.armature,
         "X_PJ.R": body.X_PJ.R,
         "X_PJ.p": body.X_PJ.p,
         "q": by_q[mechanism.q_slice(name)],
@@ -167,14 +170,15 @@ def test_forward_dynamics_gradients(kind, state):
 def test_accelerations_depend_on_each_joint(kind):
     mechanism, (moving, _) = gradients()
     parts = of_joint(mechanism, moving[0], kind)
-    for key in ("mass", "I_BC", "q", "v", "tau"):
+    for key in ("mass", "I_BC", "armature", "q", "v", "tau"):
         assert key not in parts or np.abs(parts[key]).max() > 1e-3, key
 
 
 def test_recursion_has_the_gradients_of_projection():
     """Reverse mode through the recursion equals forward mode through the projection."""
     rng = np.random.default_rng(2)
-    mechanism = random_tree(rng, Topology((0, 1, 1), (Universal, Free, Spherical)))
+    topology = Topology((0, 1, 1), (Universal, Free, Spherical))
+    mechanism = random_tree(rng, topology, geared=True)
     q = jnp.asarray(random_q(rng, mechanism))
     v, tau, weights = jnp.asarray(rng.normal(size=(3, mechanism.nv)))
     theta = (mechanism, q, v, tau, jnp.asarray(0.0))

@@ -11,6 +11,7 @@ import pytest
 
 from djdyn.multibody import dynamics, mass_matrix
 from djdyn.multibody.kinematics import forward_kinematics
+from djdyn.multibody.reactions import kinetic_energy
 
 from ..gradients import quick_jit
 from .trees import (
@@ -48,6 +49,8 @@ def evaluate(mechanism, q, v, tau, v_dot):
         "inverse": dynamics.inverse(world, v_dot),
         "mass": mass_matrix.projected_inertia(world),
         "map": speeds_map(mechanism, q, v),
+        "energy": kinetic_energy(world)
+        - v @ mass_matrix.projected_inertia(world) @ v / 2,
     }
 
 
@@ -58,10 +61,10 @@ def speeds_map(mechanism, q, v):
     return jax.jacfwd(u, 1)(q, v), T_dot_v
 
 
-def random_trees(topology: Topology, count: int, seed: int = 0):
+def random_trees(topology: Topology, count: int, seed: int = 0, geared=False):
     """Trees, states and what is found there."""
     rng = np.random.default_rng(seed)
-    trees = [random_tree(rng, topology) for _ in range(count)]
+    trees = [random_tree(rng, topology, geared) for _ in range(count)]
     q = np.stack([random_q(rng, tree) for tree in trees])
     v, tau, v_dot = rng.normal(size=(3, count, trees[0].nv))
     found = jax.device_get(evaluate(stack(trees), q, v, tau, v_dot))
@@ -114,6 +117,19 @@ def test_dynamics_of_further_joints_equal_pinocchio():
     topology = random_topology(9, 9, OTHERS)
     for tree, state in zip(*random_trees(topology, TREES), strict=True):
         assert_as_pinocchio(tree, *state)
+
+
+@pytest.mark.parametrize("kinds", [COMMON, COMMON[:-1]])
+def test_dynamics_with_armature_equal_mujoco_and_pinocchio(kinds):
+    """Pinocchio takes a free body's velocity in its own axes, its rotor's inertia too,
+    so free bodies are compared with MuJoCo alone.
+    """
+    topology = random_topology(6, 6, kinds)
+    for tree, state in zip(*random_trees(topology, 5, geared=True), strict=True):
+        assert_as_mujoco(tree, *state)
+        assert abs(state[-1]["energy"]) < 1e-12 * np.abs(state[-1]["mass"]).max()
+        if Free not in topology.joints:
+            assert_as_pinocchio(tree, *state)
 
 
 # Derivatives --------------------------------------------------------------------------

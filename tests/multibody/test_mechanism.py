@@ -10,7 +10,7 @@ import pytest
 from djdyn.multibody.dynamics import forward_dynamics, inverse_dynamics
 from djdyn.multibody.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from djdyn.multibody.mechanism import Body, Frame, Mechanism
-from djdyn.multibody.spatial import translation
+from djdyn.multibody.spatial import rotation_rpy, translation
 
 
 def body(name: str, parent: str = "world", joint=None, **values) -> Body:
@@ -86,6 +86,8 @@ def test_arrays_are_parameters_and_all_else_is_structure():
         ({"mass": np.ones(3)}, r"'b': mass has shape \(3,\), expected \(\)"),
         ({"A_B": -np.eye(6)}, "'b': added mass must be .* positive semidefinite"),
         ({"A_B": np.eye(6, k=1)}, "'b': added mass must be symmetric"),
+        ({"armature": [1.0, 1.0]}, r"'b': armature has shape \(2,\), expected \(1,\)"),
+        ({"armature": [-1.0]}, "'b': armature must be at least 0"),
     ],
 )
 def test_inertia_that_no_body_has_is_refused(values, sentence):
@@ -161,6 +163,18 @@ def test_joint_forces_of_the_wrong_shape_are_refused(dynamics):
 def test_massless_body_may_stand_between_two_joints():
     m = Mechanism((Body("a", "world", Revolute(), 0.0), body("b", "a")))
     assert m.nv == 2
+
+
+def test_last_of_a_chain_may_have_a_rotor_for_mass():
+    m = Mechanism((Body("a", "world", Revolute(), 0.0, armature=[0.1]),))
+    assert m.nv == 1
+
+
+def test_inertia_computed_in_single_precision_is_symmetric_enough():
+    R = np.asarray(rotation_rpy(*jnp.array([0.3, 0.2, 0.1])), np.float32)
+    I_BC = R @ np.diag(np.float32([1e-3, 2.0, 2.0])) @ R.T
+    with jax.enable_x64(False):
+        assert body("b", I_BC=I_BC).I_BC.dtype == np.float32
 
 
 def test_fixed_body_may_have_no_mass():

@@ -55,14 +55,19 @@ def random_topology(
     return Topology(tuple(parents), tuple(kinds))
 
 
-def random_tree(rng: np.random.Generator, topology: Topology) -> Mechanism:
+def random_tree(
+    rng: np.random.Generator, topology: Topology, geared: bool = False
+) -> Mechanism:
+    """A tree of random numbers; `geared` gives each joint the inertia of a rotor."""
     bodies = []
     for i, (parent, kind) in enumerate(zip(*topology, strict=True)):
         name = "world" if parent == 0 else f"b{parent}"
         mass, p_BC, I_BC = random_inertia(rng)
         X_PJ = Pose(np.eye(3), np.zeros(3)) if kind is Free else random_pose(rng)
+        joint = random_joint(rng, kind)
+        armature = np.full(joint.nv, rng.uniform(0.1, 2.0)) if geared else None
         bodies.append(
-            Body(f"b{i + 1}", name, random_joint(rng, kind), mass, p_BC, I_BC, X_PJ)
+            Body(f"b{i + 1}", name, joint, mass, p_BC, I_BC, X_PJ, armature=armature)
         )
     return Mechanism(tuple(bodies), gravity_W=rng.uniform(-10, 10, 3))
 
