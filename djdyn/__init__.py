@@ -2,9 +2,10 @@
 
 Build a machine
     `Mechanism`, `Body`, `Frame`, joints (`Revolute`, `Prismatic`, ..., `PointContact`),
-    `translation`, `pose_rpy`; or read one: `from_mjcf`, `from_urdf`, `from_dh`,
-    `from_moordyn`. `System` joins it with parts from `djdyn.parts`, `djdyn.cable`,
-    `djdyn.contact`, `djdyn.hydraulics`, `djdyn.marine`.
+    `translation`, `pose_rpy`; or read one: `system_from_mjcf`, `system_from_urdf`,
+    `from_mjcf`, `from_urdf`, `from_dh`, `from_moordyn`. `System` joins it with parts
+    from `djdyn.parts`, `djdyn.cable`, `djdyn.contact`, `djdyn.hydraulics`,
+    `djdyn.marine`.
 Move it by functions of time
     `Constant`, `Harmonic`, `HarmonicSum`, `Interpolated`, `Moves`; motions of a
     `Prescribed` joint: `DeckMotion`, `SteadyMotion`, `Heave`, `GuidedMotion`.
@@ -42,7 +43,10 @@ from .io import (
     from_mjcf as from_mjcf,
     from_moordyn as from_moordyn,
     from_urdf as from_urdf,
+    keyframes as keyframes,
     read_moordyn as read_moordyn,
+    system_from_mjcf as system_from_mjcf,
+    system_from_urdf as system_from_urdf,
 )
 from .multibody.constraints import AbstractConstraint as AbstractConstraint
 from .multibody.dynamics import (

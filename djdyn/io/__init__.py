@@ -1,6 +1,8 @@
 """Machines from files: tables of Denavit-Hartenberg parameters, MJCF, URDF, MoorDyn.
 
-Read in this order: `dh`, `mjcf` (with `unsupported`), `moordyn` and `moordyn_system`,
+Read in this order: `dh`; `mjcf` (the mechanism, with `unsupported`), `mjcf_draft`,
+`mjcf_joints`, `mjcf_tendons`, `mjcf_actuators`, `mjcf_sensors`, `mjcf_contacts` and
+`mjcf_system`; `urdf_tree`, `urdf_inertia` and `urdf`; `moordyn` and `moordyn_system`;
 `scenario_kinds`, `scenario_table`, `scenario` (a whole machine and its run as TOML).
 Files are data: nothing in them is executed.
 """
@@ -9,7 +11,13 @@ from .dh import DHLink as DHLink, dh_initial_q as dh_initial_q, from_dh as from_
 from .mjcf import (
     from_mjcf as from_mjcf,
     from_mujoco as from_mujoco,
-    from_urdf as from_urdf,
+)
+from .mjcf_system import (
+    Keyframe as Keyframe,
+    keyframes as keyframes,
+    system_from_mjcf as system_from_mjcf,
+    system_from_mujoco as system_from_mujoco,
 )
 from .moordyn import read_moordyn as read_moordyn
 from .moordyn_system import from_moordyn as from_moordyn
+from .urdf import from_urdf as from_urdf, system_from_urdf as system_from_urdf

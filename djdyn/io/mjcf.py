@@ -1,4 +1,4 @@
-r"""Mechanisms from MJCF and URDF files, read by MuJoCo's own compiler.
+r"""Mechanisms from MJCF files, read by MuJoCo's own compiler.
 
 Coordinates `q` are MuJoCo's `qpos`. Speeds `v` are its `qvel`, but for a free joint,
 which is (linear, angular) there and (angular, linear) here.
@@ -9,7 +9,7 @@ the joint's anchor. Where the two differ, MuJoCo's is the frame `"<body>:origin"
 
 import os
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from ..multibody.mechanism import WORLD, Body, Frame, Mechanism
 from ..multibody.spatial import (
     Pose,
     identity_pose,
-    quat_to_rotation,
     rotation_about,
     translation,
 )
@@ -54,64 +53,33 @@ def from_mjcf(
         arm = djdyn.from_mjcf("arm.xml", ignore=("damping",))
         ```
     """
+    return from_mujoco(load_model(text_or_path), ignore=ignore)
+
+
+def load_model(text_or_path: str | os.PathLike) -> Any:
+    """The compiled model of an MJCF file, or of its text."""
     mujoco = import_mujoco()
-    text = _text(text_or_path)
-    if _parse(text).tag == "robot":
+    text = read_text(text_or_path)
+    if parse_xml(text).tag == "robot":
         raise ValueError("this is a URDF file: read it with `from_urdf`")
     if os.fspath(text_or_path) == text:
-        model = mujoco.MjModel.from_xml_string(text)
-    else:
-        model = mujoco.MjModel.from_xml_path(os.fspath(text_or_path))
-    return from_mujoco(model, ignore=ignore)
+        return mujoco.MjModel.from_xml_string(text)
+    return mujoco.MjModel.from_xml_path(os.fspath(text_or_path))
 
 
-def from_urdf(
-    path_or_text: str | os.PathLike, *, ignore: Sequence[str] = ()
-) -> Mechanism:
-    """Return the mechanism of a URDF file, or of its text.
-
-    Every link stays a body; the root is fixed in the world. Masses and inertias are
-    those of `<inertial>`; shapes are not read, so meshes need not be found. A link with
-    a `<collision>` counts as contact, a `<mimic>` as equality.
-
-    **Arguments:**
-
-    - `ignore`: kinds of things to read the model without, such as `("limit",)`.
-    """
-    mujoco = import_mujoco()
-    robot = _parse(_text(path_or_text))
-    if robot.tag != "robot":
-        raise ValueError(f"a URDF file opens with <robot>, this one with <{robot.tag}>")
-    found = []
-    for link in robot.findall("link"):
-        if link.find("collision") is not None:
-            found.append(("contact", f"link {link.get('name')!r}"))
-        for shape in (*link.findall("visual"), *link.findall("collision")):
-            link.remove(shape)
-    for joint in robot.findall("joint"):
-        for mimic in joint.findall("mimic"):
-            found.append(("equality", f"joint {joint.get('name')!r}"))
-            joint.remove(mimic)
-    settings = robot.find("mujoco")
-    settings = ET.SubElement(robot, "mujoco") if settings is None else settings
-    compiler = settings.find("compiler")
-    compiler = ET.SubElement(settings, "compiler") if compiler is None else compiler
-    compiler.set("fusestatic", "false")
-    model = mujoco.MjModel.from_xml_string(ET.tostring(robot, encoding="unicode"))
-    return from_mujoco(model, ignore=ignore, found=found)
-
-
-def from_mujoco(
-    model: Any, *, ignore: Sequence[str] = (), found: Iterable[tuple[str, str]] = ()
-) -> Mechanism:
+def from_mujoco(model: Any, *, ignore: Sequence[str] = ()) -> Mechanism:
     """The mechanism of a compiled `mujoco.MjModel`.
 
     **Arguments:**
 
     - `ignore`: kinds of things to read the model without.
-    - `found`: pairs of a kind and a name, refused like the model's own.
     """
-    refuse([*found, *unsupported(model)], ignore)
+    refuse(unsupported(model), ignore)
+    return mechanism_of(model)
+
+
+def mechanism_of(model: Any) -> Mechanism:
+    """Bodies, joints, sites and gravity of a compiled model, and nothing else of it."""
     bodies: list[Body] = []
     frames: list[Frame] = []
     anchors = [np.zeros(3)]  # of the moving frame, in MuJoCo's body frame
@@ -158,14 +126,14 @@ def _chain(model: Any, i: int, names: list[str], anchors: list) -> list[Body]:
     if isinstance(joint, Free):  # its coordinates are the pose in the world
         X_PB = identity_pose()
     anchors.append(anchor)
-    R_BC = quat_to_rotation(jnp.asarray(model.body_iquat[i]))
+    R_BC = _rotation(model.body_iquat[i])
     last = Body(
         body,
         above,
         joint,
         model.body_mass[i],
         model.body_ipos[i] - anchor,
-        R_BC @ jnp.diag(jnp.asarray(model.body_inertia[i])) @ R_BC.T,
+        R_BC @ np.diag(model.body_inertia[i]) @ R_BC.T,
         X_PB @ translation(anchor - here) @ X_JJ,
         joint_name=label or _unnamed(model, body),
         armature=rotors[-1],
@@ -204,7 +172,14 @@ def _unnamed(model: Any, body: str) -> str:
 
 
 def _pose(p: np.ndarray, quaternion: np.ndarray) -> Pose:
-    return Pose(quat_to_rotation(jnp.asarray(quaternion)), jnp.asarray(p))
+    return Pose(jnp.asarray(_rotation(quaternion)), jnp.asarray(p))
+
+
+def _rotation(quaternion: np.ndarray) -> np.ndarray:
+    """In double precision, whatever that of JAX."""
+    R = np.zeros(9)
+    import_mujoco().mju_quat2Mat(R, quaternion / np.linalg.norm(quaternion))
+    return R.reshape(3, 3)
 
 
 def _gravity(model: Any) -> np.ndarray:
@@ -212,13 +187,15 @@ def _gravity(model: Any) -> np.ndarray:
     return model.opt.gravity * (0.0 if model.opt.disableflags & int(off) else 1.0)
 
 
-def _text(text_or_path: str | os.PathLike) -> str:
+def read_text(text_or_path: str | os.PathLike) -> str:
+    """The text itself, or that of a file."""
     if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("<"):
         return text_or_path
     return Path(text_or_path).read_text(encoding="utf-8")
 
 
-def _parse(text: str) -> ET.Element:
+def parse_xml(text: str) -> ET.Element:
+    """The root of an XML text."""
     try:
         return ET.fromstring(text)
     except ET.ParseError as error:

@@ -22,9 +22,10 @@ from ..simulation.solvers.registry import SOLVERS
 from ..system.state import State
 from ..system.system import System
 from .dh import from_dh
-from .mjcf import from_mjcf, from_urdf
+from .mjcf import from_mjcf
 from .scenario_kinds import FUNCTIONS, JOINTS, PARTS
 from .scenario_table import ScenarioError, TablePlace
+from .urdf import from_urdf
 
 
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")

@@ -67,11 +67,21 @@ def refuse(
         if kind not in ignore and name not in culprits.setdefault(kind, []):
             culprits[kind].append(name)
     if culprits:
-        listed = "; ".join(f"{kind} of {', '.join(n)}" for kind, n in culprits.items())
+        listed = "; ".join(f"{kind} of {listing(n)}" for kind, n in culprits.items())
         raise ValueError(
             f"the model has {listed}, which a {holder} cannot hold: take it out, or "
             f"pass ignore={tuple(culprits)!r} to read the model without it"
         )
+
+
+MOST_NAMES = 3  # in one sentence
+
+
+def listing(names: Sequence[str]) -> str:
+    """The first few names, and how many there are more."""
+    shown = ", ".join(names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def unsupported(model: Any) -> Iterator[tuple[str, str]]:
@@ -79,10 +89,11 @@ def unsupported(model: Any) -> Iterator[tuple[str, str]]:
     yield from _joints(model)
     yield from _actuators(model)
     yield from _constraints(model)
+    yield from whole_model(model)
     yield from _bodies_and_medium(model)
 
 
-def _disabled(model: Any, *flags: str) -> bool:
+def disabled(model: Any, *flags: str) -> bool:
     """Whether one of the flags is set; those of another MuJoCo version are not."""
     mujoco = import_mujoco()
     bits = [getattr(mujoco.mjtDisableBit, "mjDSBL_" + flag, 0) for flag in flags]
@@ -101,23 +112,23 @@ def name_of(model: Any, kind: str, i: SupportsInt) -> str:
 
 
 def _joints(model: Any) -> Iterator[tuple[str, str]]:
-    dampers = not _disabled(model, "DAMPER", "PASSIVE")
-    friction = not _disabled(model, "CONSTRAINT", "FRICTIONLOSS")
+    dampers = not disabled(model, "DAMPER", "PASSIVE")
+    friction = not disabled(model, "CONSTRAINT", "FRICTIONLOSS")
     for i in range(model.nv):
         name = name_of(model, "joint", model.dof_jntid[i])
         if dampers and _acts(model, i, "dof_damping", "dof_dampingpoly"):
             yield "damping", name
         if friction and model.dof_frictionloss[i]:
             yield "frictionloss", name
-    springs = not _disabled(model, "SPRING", "PASSIVE")
-    limits = not _disabled(model, "CONSTRAINT", "LIMIT")
+    springs = not disabled(model, "SPRING", "PASSIVE")
+    limits = not disabled(model, "CONSTRAINT", "LIMIT")
     for i in range(model.njnt):
         name = name_of(model, "joint", i)
         if springs and _acts(model, i, "jnt_stiffness", "jnt_stiffnesspoly"):
             yield "stiffness", name
         if limits and model.jnt_limited[i]:
             yield "limit", name
-        if model.jnt_actfrclimited[i] and not _disabled(model, "ACTUATION"):
+        if model.jnt_actfrclimited[i] and not disabled(model, "ACTUATION"):
             yield "saturation", name
 
 
@@ -131,7 +142,7 @@ def _actuators(model: Any) -> Iterator[tuple[str, str]]:
             yield "damping", name
         group = int(model.actuator_group[i])
         off = 0 <= group < 31 and model.opt.disableactuator & (1 << group)
-        if off or _disabled(model, "ACTUATION"):
+        if off or disabled(model, "ACTUATION"):
             continue
         if not _is_motor(model, i):
             yield "actuator", name
@@ -161,26 +172,27 @@ def _is_motor(model: Any, i: int) -> bool:
 
 def _constraints(model: Any) -> Iterator[tuple[str, str]]:
     tendon = {"tendon_armature"}
-    if not _disabled(model, "SPRING", "PASSIVE"):
+    if not disabled(model, "SPRING", "PASSIVE"):
         tendon |= {"tendon_stiffness", "tendon_stiffnesspoly"}
-    if not _disabled(model, "DAMPER", "PASSIVE"):
+    if not disabled(model, "DAMPER", "PASSIVE"):
         tendon |= {"tendon_damping", "tendon_dampingpoly"}
-    if not _disabled(model, "CONSTRAINT", "FRICTIONLOSS"):
+    if not disabled(model, "CONSTRAINT", "FRICTIONLOSS"):
         tendon |= {"tendon_frictionloss"}
-    if not _disabled(model, "CONSTRAINT", "LIMIT"):
+    if not disabled(model, "CONSTRAINT", "LIMIT"):
         tendon |= {"tendon_limited"}
     for i in range(model.ntendon):
         if _acts(model, i, *tendon):
             yield "tendon", name_of(model, "tendon", i)
-    if not _disabled(model, "CONSTRAINT", "EQUALITY"):
-        for i in np.flatnonzero(model.eq_active0):
-            yield "equality", name_of(model, "equality", i)
-    if not _disabled(model, "CONSTRAINT", "CONTACT"):
+    if not disabled(model, "CONSTRAINT", "CONTACT"):
         for i in np.flatnonzero(_can_touch(model)):
-            body = name_of(model, "body", model.geom_bodyid[i])
-            named = model.geom(int(i)).name
-            where = name_of(model, "geom", i) + ("" if named else f" on {body}")
-            yield "contact", where
+            yield "contact", geom_name(model, i)
+
+
+def geom_name(model: Any, i: SupportsInt) -> str:
+    """The geom's name in quotes, or its number and body."""
+    body = name_of(model, "body", model.geom_bodyid[int(i)])
+    named = model.geom(int(i)).name
+    return name_of(model, "geom", i) + ("" if named else f" on {body}")
 
 
 def _can_touch(model: Any) -> np.ndarray:
@@ -191,7 +203,7 @@ def _can_touch(model: Any) -> np.ndarray:
     weld = model.body_weldid[body]
     above = model.body_weldid[model.body_parentid[weld]]
     pair = (pair != 0) & (weld[:, None] != weld[None])
-    if not _disabled(model, "FILTERPARENT"):
+    if not disabled(model, "FILTERPARENT"):
         child = (weld[:, None] == above[None]) | (above[:, None] == weld[None])
         pair &= ~(child & (weld[:, None] != 0) & (weld[None] != 0))
     for code in np.ravel(model.exclude_signature):
@@ -203,12 +215,19 @@ def _can_touch(model: Any) -> np.ndarray:
 
 
 def _bodies_and_medium(model: Any) -> Iterator[tuple[str, str]]:
-    mujoco = import_mujoco()
     if model.opt.density or model.opt.viscosity:
         yield "fluid", "the medium"
-    if np.any(model.opt.gravity) and not _disabled(model, "GRAVITY"):
+    if np.any(model.opt.gravity) and not disabled(model, "GRAVITY"):
         for i in np.flatnonzero(model.body_gravcomp):
             yield "gravcomp", name_of(model, "body", i)
+
+
+def whole_model(model: Any) -> Iterator[tuple[str, str]]:
+    """Pairs of a kind and a name, of what a `System` cannot hold either."""
+    mujoco = import_mujoco()
+    if not disabled(model, "CONSTRAINT", "EQUALITY"):
+        for i in np.flatnonzero(model.eq_active0):
+            yield "equality", name_of(model, "equality", i)
     for i in np.flatnonzero(model.body_mocapid >= 0):
         yield "mocap", name_of(model, "body", i)
     for i in range(model.nflex):

@@ -33,7 +33,8 @@ class Body(eqx.Module):
     has no weight. It is exact in still water (see `djdyn.fluid` for a current).
     The joint goes by its own name, or by the body's. `armature`, if given, is the
     inertia of rotors and gears that turn with the joint, one number for each of its
-    speeds: it resists their change and turns with nothing else.
+    speeds: it resists their change and turns with nothing else. `any_inertia` takes
+    an inertia that no distribution of mass has, as files in circulation have some.
     """
 
     name: str = eqx.field(static=True)
@@ -50,6 +51,7 @@ class Body(eqx.Module):
     armature: Float[Array, " nv"] | None = eqx.field(
         converter=optional(si("kg m^2, kg", at_least=0.0)), default=None
     )
+    any_inertia: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         for field, shape in (
@@ -72,7 +74,7 @@ class Body(eqx.Module):
             )
         A_B = jnp.zeros((6, 6)) if self.A_B is None else self.A_B
         values = (self.mass, self.p_BC, self.I_BC, A_B)
-        if known(*values):
+        if known(*values) and not self.any_inertia:
             check_inertia(self.name, *map(np.asarray, values))
 
     @property
@@ -167,7 +169,8 @@ class Mechanism(eqx.Module):
             if names.count(name) > 1:
                 raise ValueError(f"two frames are called {name!r}")
         if all(known(body.mass, body.armature) for body in self.bodies):
-            heavy = np.array([False, *(bool(body.mass > 0) for body in self.bodies)])
+            some = [bool(b.mass > 0) or b.any_inertia for b in self.bodies]
+            heavy = np.array([False, *some])
             for body, carried in zip(self.bodies, self.supports.T[1:], strict=True):
                 geared = body.armature is not None and np.all(body.armature > 0)
                 if body.joint.nv and not geared and not np.any(heavy & carried):

@@ -2,14 +2,24 @@
 
 Read in this order: `base` (the contract of all parts), `loads` (how they act on
 bodies), `units` (of what they send), then any of `springs`, `joint`, `external`,
-`sensors`, `winch`, `point_contact`.
+`sensors`, `winch`, `point_contact`, `gravity`; `transmission` before `actuator` and
+`tendon`.
 """
 
+from .actuator import (
+    AbstractActuatorLaw as AbstractActuatorLaw,
+    Actuator as Actuator,
+    AffineLaw as AffineLaw,
+    MotorLaw as MotorLaw,
+    PositionLaw as PositionLaw,
+    VelocityLaw as VelocityLaw,
+)
 from .external import (
     ExternalWrench as ExternalWrench,
     FrameActuator as FrameActuator,
     JointForce as JointForce,
 )
+from .gravity import GravityCompensation as GravityCompensation
 from .joint import (
     JointActuator as JointActuator,
     JointFriction as JointFriction,
@@ -19,6 +29,12 @@ from .joint import (
 from .point_contact import PointContactFriction as PointContactFriction
 from .sensors import FrameSensor as FrameSensor
 from .springs import SpringDamper as SpringDamper
+from .tendon import TendonSpring as TendonSpring, TendonStop as TendonStop
+from .transmission import (
+    AbstractTransmission as AbstractTransmission,
+    FrameTransmission as FrameTransmission,
+    JointTransmission as JointTransmission,
+)
 from .units import (
     DeclaresUnits as DeclaresUnits,
     JointUnit as JointUnit,

@@ -59,7 +59,9 @@ class SignalBoard:
         return self.responses[name]
 
     def __getitem__(self, signal: str) -> Array:
-        owner, _, what = signal.partition(".")
+        owner, _, what = signal.rpartition(".")  # names of joints may have dots
+        if owner not in self.world.mechanism.joint_names:
+            owner, _, what = signal.partition(".")
         if signal in self.inputs:
             return self.inputs[signal]
         if owner in self.world.mechanism.joint_names and what in ("q", "v"):
