@@ -1,7 +1,7 @@
 """A system in the making, from a compiled MuJoCo model: names, parts, refusals."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -63,6 +63,10 @@ class SystemDraft:
             name = f"{wanted}:{count}"
         return name
 
+    def is_free(self, name: str) -> bool:
+        """Whether a part may have this name."""
+        return "." not in name and not self._taken(name)
+
     def _taken(self, name: str) -> bool:
         m = self.mechanism
         return name in {
@@ -77,7 +81,7 @@ class SystemDraft:
 
     # Names of MuJoCo's things -----------------------------------------------------
 
-    def body(self, i: int) -> str:
+    def body(self, i: SupportsInt) -> str:
         """The name of the mechanism's body for MuJoCo's body `i`."""
         return body_name(self.model, i)
 
@@ -91,9 +95,10 @@ def plain(name: str) -> str:
     return name.replace(".", "_")
 
 
-def body_name(model: Any, i: int) -> str:
+def body_name(model: Any, i: SupportsInt) -> str:
     """The name of a body, the world's included; unnamed ones have a number."""
-    return "world" if i == 0 else model.body(int(i)).name or f"body{int(i)}"
+    i = int(i)
+    return "world" if i == 0 else model.body(i).name or f"body{i}"
 
 
 def joint_names(model: Any, mechanism: Mechanism) -> list[str]:

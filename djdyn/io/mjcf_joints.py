@@ -91,7 +91,7 @@ def stop_constants(
 def on_one_axis(model: Any, j: int) -> bool:
     """Whether a joint is a hinge or a slide."""
     types = import_mujoco().mjtJoint
-    return model.jnt_type[j] in (int(types.mjJNT_HINGE), int(types.mjJNT_SLIDE))
+    return int(model.jnt_type[j]) in (int(types.mjJNT_HINGE), int(types.mjJNT_SLIDE))
 
 
 def has(model: Any, field: str, i: Any) -> bool:

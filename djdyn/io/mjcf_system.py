@@ -22,6 +22,7 @@ from .mjcf import load_model, mechanism_of
 from .mjcf_actuators import command_names, command_row, part_name, read_actuators
 from .mjcf_draft import SystemDraft, speed_order
 from .mjcf_joints import read_joints
+from .mjcf_sensors import read_sensors
 from .mjcf_tendons import read_tendons
 from .unsupported import (
     KINDS,
@@ -82,6 +83,7 @@ def read_model(model: Any, ignore: Sequence[str]) -> SystemDraft:
     read_actuators(draft)
     _gravity_compensation(draft)
     _medium(draft)
+    read_sensors(draft)
     return draft
 
 

@@ -24,7 +24,7 @@ def tendon_transmission(
 def is_fixed(model: Any, i: int) -> bool:
     """Whether a tendon's length is a sum over joints."""
     joint = int(import_mujoco().mjtWrap.mjWRAP_JOINT)
-    return model.wrap_type[model.tendon_adr[i]] == joint
+    return int(model.wrap_type[model.tendon_adr[i]]) == joint
 
 
 def read_tendons(draft: SystemDraft) -> None:

@@ -27,7 +27,13 @@ from .joint import (
     JointStop as JointStop,
 )
 from .point_contact import PointContactFriction as PointContactFriction
-from .sensors import FrameSensor as FrameSensor
+from .sensors import (
+    FrameSensor as FrameSensor,
+    MotionSensor as MotionSensor,
+    PoseSensor as PoseSensor,
+    SignalSensor as SignalSensor,
+    TransmissionSensor as TransmissionSensor,
+)
 from .springs import SpringDamper as SpringDamper
 from .tendon import TendonSpring as TendonSpring, TendonStop as TendonStop
 from .transmission import (

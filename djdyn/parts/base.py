@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..multibody.constraints import AbstractConstraint
 from ..multibody.kinematics import World
-from ..typing import Scalar, check_values
+from ..typing import Scalar, Vec6, check_values
 from .loads import BodyLoads, Inertia, JointLoad, Load
 
 
@@ -61,6 +61,17 @@ class InstantView(Protocol):
     @property
     def A_WB(self) -> Float[Array, "bodies 6"]:
         """Accelerations of the bodies, angular first."""
+        ...
+
+    def reaction(self, joint: str, /) -> Vec6: ...
+
+
+@runtime_checkable
+class MeasuresMotion(Protocol):
+    """A part with signals that are known only once accelerations are."""
+
+    def outputs_at(self, now: InstantView, /) -> dict[str, Array]:
+        """Its further signals; no part can read them."""
         ...
 
 

@@ -12,7 +12,12 @@ from ..multibody import dynamics
 from ..multibody.constraints import constrained
 from ..multibody.kinematics import forward_kinematics
 from ..multibody.mechanism import Mechanism
-from ..parts.base import AbstractPart, AbstractPlacedPart, Response
+from ..parts.base import (
+    AbstractPart,
+    AbstractPlacedPart,
+    MeasuresMotion,
+    Response,
+)
 from ..parts.loads import JointLoad
 from ..typing import Numbers, Scalar
 from .describe import as_html, as_text
@@ -221,9 +226,14 @@ def _at(
         v_dot, holding, sizes = constrained(with_added_inertia, v_dot, F_WB, wanted)
         F_WB = F_WB + holding
         signals |= {f"{name}.normal_force": size for name, size in sizes.items()}
-    return Instant(
+    now = Instant(
         system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
     )
+    late = {n: p for n, p in system.parts.items() if isinstance(p, MeasuresMotion)}
+    for name, part in late.items():
+        found = part.outputs_at(now)
+        signals = signals | {f"{name}.{key}": x for key, x in found.items()}
+    return eqx.tree_at(lambda i: i.signals, now, signals) if late else now
 
 
 @eqx.filter_jit  # traced once: by the dry run, then found again by every solver
