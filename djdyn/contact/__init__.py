@@ -2,7 +2,8 @@
 
 Read in this order: `shapes`; `contact_points`, `convex` and `detection` (where two
 shapes touch); `normal`, `friction` and `surface_law` (the forces there); then the parts
-`contact`, `group`, `elastic_foundation` (with `overlap`) and `rigid`.
+`contact`, `group` (with `rounded_hull`), `elastic_foundation` (with `overlap`) and
+`rigid`.
 """
 
 from .contact import Contact as Contact
@@ -32,6 +33,7 @@ from .normal import (
 )
 from .overlap import Overlap as Overlap, overlap as overlap
 from .rigid import RigidContact as RigidContact
+from .rounded_hull import RoundedHull as RoundedHull, rounded_hulls as rounded_hulls
 from .shapes import (
     AbstractShape as AbstractShape,
     AbstractSolid as AbstractSolid,

@@ -42,6 +42,7 @@ class ContactGroup(AbstractPassivePart):
     **Arguments:**
 
     - `against`: shapes of one class that the solids touch instead of each other.
+    - `allowed`: pairs of frames that may touch; by default all on different bodies.
     - `friction`: a law without bristles, as pairs come and go.
     - `rolling`, `spinning`, `turn_width`: the same as those of `Contact`.
 
@@ -62,6 +63,7 @@ class ContactGroup(AbstractPassivePart):
     rolling: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
     spinning: Scalar = eqx.field(converter=si("m", at_least=0.0), default=0.0)
     turn_width: Scalar = eqx.field(converter=si("rad/s", above=0.0), default=1e-3)
+    allowed: frozenset[tuple[str, str]] | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         if not isinstance(self.friction, Coulomb | Stribeck | None):
@@ -78,12 +80,15 @@ class ContactGroup(AbstractPassivePart):
         return {}
 
     def pairs(self, mechanism: Mechanism) -> Int[np.ndarray, "2 pairs"]:
-        """Return all pairs of shapes that are on different bodies, as row numbers."""
+        """Return all pairs of shapes that may touch, as row numbers."""
         names, n = [*self.solids, *self.against], len(self.solids)
         bodies = [mechanism.frame(name).body for name in names]
         mixed = itertools.product(range(n), range(n, len(names)))
         rows = mixed if self.against else itertools.combinations(range(n), 2)
         found = [(i, j) for i, j in rows if bodies[i] != bodies[j]]
+        if self.allowed is not None:
+            either = self.allowed | {(b, a) for a, b in self.allowed}
+            found = [(i, j) for i, j in found if (names[i], names[j]) in either]
         if not found:
             raise ValueError("a contact group needs two shapes on different bodies")
         return np.array(found).T

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..multibody.mechanism import Frame, Mechanism
 from ..parts.base import AbstractPart
-from .unsupported import import_mujoco
+from .unsupported import as_kinds, import_mujoco
 
 
 class SystemDraft:
@@ -15,7 +15,7 @@ class SystemDraft:
 
     def __init__(self, model: Any, mechanism: Mechanism, ignore: Sequence[str]):
         self.model, self.mechanism = model, mechanism
-        self.ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+        self.ignore = as_kinds(ignore)
         self.parts: dict[str, AbstractPart] = {}
         self.inputs: dict[str, float] = {}
         self.frames: dict[str, Frame] = {}

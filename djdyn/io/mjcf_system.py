@@ -20,12 +20,14 @@ from ..parts.gravity import GravityCompensation
 from ..system.system import System
 from .mjcf import load_model, mechanism_of
 from .mjcf_actuators import command_names, command_row, part_name, read_actuators
+from .mjcf_contacts import read_contacts
 from .mjcf_draft import SystemDraft, speed_order
 from .mjcf_joints import read_joints
 from .mjcf_sensors import read_sensors
 from .mjcf_tendons import read_tendons
 from .unsupported import (
     KINDS,
+    as_kinds,
     disabled,
     import_mujoco,
     listing,
@@ -39,17 +41,22 @@ SYSTEM_KINDS = (*KINDS, "sensor")
 
 
 def system_from_mjcf(
-    text_or_path: str | os.PathLike, *, ignore: Sequence[str] = ()
+    text_or_path: str | os.PathLike,
+    *,
+    ignore: Sequence[str] = (),
+    contacts: bool = True,
 ) -> System:
     """Return the system of an MJCF file, or of its text.
 
-    Its mechanism is that of `from_mjcf`; joints, tendons, actuators, sensors, gravity
-    compensation and the medium become parts. Each actuator takes its command from an
-    input named after it. What a `System` cannot hold is refused by name.
+    Its mechanism is that of `from_mjcf`; joints, tendons, actuators, sensors, contacts,
+    gravity compensation and the medium become parts. Each actuator takes its command
+    from an input named after it. What a `System` cannot hold is refused by name.
 
     **Arguments:**
 
     - `ignore`: kinds of things to read the model without, such as `("equality",)`.
+    - `contacts`: whether geoms touch, where the file lets them; a mesh does as its
+      convex hull of a few corners.
 
     !!! example
 
@@ -58,6 +65,7 @@ def system_from_mjcf(
         trajectory = djdyn.simulate(arm, 2.0, inputs={"elbow": 0.5})
         ```
     """
+    ignore = as_kinds(ignore) if contacts else (*as_kinds(ignore), "contact")
     return system_from_mujoco(load_model(text_or_path), ignore=ignore)
 
 
@@ -84,6 +92,7 @@ def read_model(model: Any, ignore: Sequence[str]) -> SystemDraft:
     _gravity_compensation(draft)
     _medium(draft)
     read_sensors(draft)
+    read_contacts(draft)
     return draft
 
 

@@ -56,7 +56,7 @@ def refuse(
     - `ignore`: kinds to leave out, of the `kinds` there are.
     - `holder`: what cannot hold the rest.
     """
-    ignore = (ignore,) if isinstance(ignore, str) else ignore
+    ignore = as_kinds(ignore)
     for kind in ignore:
         if kind not in kinds:
             raise ValueError(
@@ -72,6 +72,11 @@ def refuse(
             f"the model has {listed}, which a {holder} cannot hold: take it out, or "
             f"pass ignore={tuple(culprits)!r} to read the model without it"
         )
+
+
+def as_kinds(ignore: Sequence[str]) -> tuple[str, ...]:
+    """Kinds as a tuple: one of them need not be in a list."""
+    return (ignore,) if isinstance(ignore, str) else tuple(ignore)
 
 
 MOST_NAMES = 3  # in one sentence
@@ -184,7 +189,7 @@ def _constraints(model: Any) -> Iterator[tuple[str, str]]:
         if _acts(model, i, *tendon):
             yield "tendon", name_of(model, "tendon", i)
     if not disabled(model, "CONSTRAINT", "CONTACT"):
-        for i in np.flatnonzero(_can_touch(model)):
+        for i in sorted({g for pair in touching_pairs(model) for g in pair}):
             yield "contact", geom_name(model, i)
 
 
@@ -195,8 +200,15 @@ def geom_name(model: Any, i: SupportsInt) -> str:
     return name_of(model, "geom", i) + ("" if named else f" on {body}")
 
 
-def _can_touch(model: Any) -> np.ndarray:
-    """For each geom, whether MuJoCo would look for its contact with some other."""
+def touching_pairs(model: Any) -> list[tuple[int, int]]:
+    """Pairs of geoms that MuJoCo would look for a contact of."""
+    pair = _filtered(model)
+    pair[model.pair_geom1, model.pair_geom2] = True
+    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(pair | pair.T, 1))]
+
+
+def _filtered(model: Any) -> np.ndarray:
+    """For each two geoms, whether no filter keeps them apart."""
     kind, affinity = model.geom_contype, model.geom_conaffinity
     pair = (kind[:, None] & affinity[None]) | (kind[None] & affinity[:, None])
     body = model.geom_bodyid
@@ -209,9 +221,7 @@ def _can_touch(model: Any) -> np.ndarray:
     for code in np.ravel(model.exclude_signature):
         a, b = body == code >> 16, body == code & 0xFFFF
         pair &= ~((a[:, None] & b[None]) | (b[:, None] & a[None]))
-    touching = pair.any(axis=1)
-    touching[np.concatenate([model.pair_geom1, model.pair_geom2])] = True
-    return touching
+    return pair
 
 
 def _bodies_and_medium(model: Any) -> Iterator[tuple[str, str]]:

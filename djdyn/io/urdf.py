@@ -27,7 +27,7 @@ from ..parts.transmission import JointTransmission
 from ..system.system import System
 from .mjcf import parse_xml, read_text
 from .mjcf_draft import plain
-from .unsupported import listing, refuse
+from .unsupported import as_kinds, listing, refuse
 from .urdf_inertia import idle_joints, is_physical, joint_inertias
 from .urdf_tree import MOVING, Link, read_links
 
@@ -103,6 +103,7 @@ def system_from_urdf(
         ```
     """
     links = _read(path_or_text, strict)
+    ignore = as_kinds(ignore)
     mimics = [("equality", f"joint {x.joint!r}") for x in links if x.mimic]
     refuse(mimics, ignore, holder="System")
     parts: dict[str, AbstractPart] = {}

@@ -93,6 +93,7 @@ def as_pinocchio(path: Path) -> dict[str, float]:
     found = {}
     for base, joint in (("fixed", None), ("floating", pin.JointModelFreeFlyer())):
         model = pin.buildModelFromUrdf(str(path), *([] if joint is None else [joint]))
+        model = _held(model, djdyn.system_from_urdf(path, ignore=("equality",)))
         system = djdyn.system_from_urdf(
             path, ignore=("limit", "equality"), floating_base=joint is not None
         )
@@ -100,6 +101,18 @@ def as_pinocchio(path: Path) -> dict[str, float]:
         if model.nv:
             found[base] = _against(model, system)
     return found
+
+
+def _held(model, system):
+    """Pinocchio's model with the joints fixed that move no mass."""
+    m = system.mechanism
+    moving = {n for n in m.joint_names if m.v_slice(n).stop > m.v_slice(n).start}
+    idle = [
+        i
+        for i, name in enumerate(model.names)
+        if i > 0 and name not in moving | {"root_joint"}
+    ]
+    return pin.buildReducedModel(model, idle, pin.neutral(model)) if idle else model
 
 
 def _against(model, system) -> float:
