@@ -160,6 +160,7 @@ def test_scenario_types_are_listed():
     assert listed("- Inside parts:") == set(scenario_kinds.FUNCTIONS)
     assert listed("- Surfaces of the point contacts:") == set(scenario_kinds.SURFACES)
     assert listed("- Inside hydraulic circuits:") == set(scenario_kinds.HYDRAULIC)
+    assert listed("- Inside actuators and tendons:") == set(scenario_kinds.ACTUATING)
     assert listed("- Inside contacts:") == set(scenario_kinds.TOUCHING)
     assert listed("- Drawn shapes:") == set(scenario.SHAPES)
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from ..multibody.mechanism import WORLD
 from ..parts.actuator import (
     AbstractActuatorLaw,
     Actuator,
@@ -19,6 +18,7 @@ from ..parts.transmission import (
     JointTransmission,
 )
 from .mjcf_draft import SystemDraft, plain
+from .mjcf_frames import site_frame
 from .mjcf_joints import has, on_one_axis
 from .mjcf_tendons import tendon_transmission
 from .unsupported import disabled, import_mujoco, name_of
@@ -142,13 +142,6 @@ def _transmission(draft: SystemDraft, i: int) -> AbstractTransmission | None:
         wrench = np.concatenate([gear[3:], gear[:3]])
         return FrameTransmission(site_frame(draft, target), wrench)
     return None
-
-
-def site_frame(draft: SystemDraft, i: int) -> str:
-    """The frame of a site."""
-    name = draft.model.site(i).name
-    taken = {WORLD, *(body.name for body in draft.mechanism.bodies)}
-    return f"site:{name}" if name in taken else name
 
 
 def actuator_law(model: Any, i: int) -> AbstractActuatorLaw | None:

@@ -27,8 +27,8 @@ from ..contact.shapes import (
     Sphere,
 )
 from .mjcf_draft import SystemDraft
+from .mjcf_frames import geom_frame
 from .mjcf_joints import has, stop_constants
-from .mjcf_sensors import geom_frame
 from .unsupported import disabled, geom_name, import_mujoco, touching_pairs
 
 

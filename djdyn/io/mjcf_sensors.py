@@ -1,12 +1,5 @@
 """Sensors of a MuJoCo model as parts, whose signal `value` is what they measure."""
 
-from typing import Any
-
-import jax.numpy as jnp
-import numpy as np
-
-from ..multibody.mechanism import Frame
-from ..multibody.spatial import Pose
 from ..parts.base import AbstractPart
 from ..parts.sensors import (
     MotionSensor,
@@ -14,8 +7,9 @@ from ..parts.sensors import (
     SignalSensor,
     TransmissionSensor,
 )
-from .mjcf_actuators import part_name, site_frame
+from .mjcf_actuators import part_name
 from .mjcf_draft import SystemDraft
+from .mjcf_frames import geom_frame, inertia_frame, site_frame
 from .mjcf_joints import has
 from .mjcf_tendons import tendon_transmission
 from .unsupported import import_mujoco, name_of
@@ -95,29 +89,7 @@ def _frame(draft: SystemDraft, kind: int, i: int) -> str | None:
         known = {frame.name for frame in draft.mechanism.frames}
         return origin if origin in known else draft.body(i)
     if kind == int(types.mjOBJ_BODY):
-        place = model.body_ipos[i], model.body_iquat[i]
-        return draft.add_frame(_on_body(draft, f"{draft.body(i)}:inertia", i, *place))
+        return inertia_frame(draft, i)
     if kind == int(types.mjOBJ_GEOM):
         return geom_frame(draft, i)
     return None
-
-
-def geom_frame(draft: SystemDraft, i: int) -> str:
-    """The frame of a geom, added to those of the mechanism."""
-    model = draft.model
-    name = f"geom:{model.geom(i).name or i}"
-    place = model.geom_pos[i], model.geom_quat[i]
-    return draft.add_frame(_on_body(draft, name, int(model.geom_bodyid[i]), *place))
-
-
-def _on_body(draft: SystemDraft, name: str, i: int, p: Any, quat: Any) -> Frame:
-    """A frame given in MuJoCo's body frame, which may be off the moving one."""
-    R = np.zeros(9)
-    import_mujoco().mju_quat2Mat(R, quat)
-    body = draft.body(i)
-    shift = np.zeros(3)
-    for frame in draft.mechanism.frames:
-        if frame.name == f"{body}:origin":
-            shift = np.asarray(frame.X_BF.p)
-    X_BF = Pose(jnp.asarray(R.reshape(3, 3)), jnp.asarray(p + shift))
-    return Frame(name, body, X_BF)

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from ..marine.inertia_box import InertiaBoxDrag
 from ..multibody.mechanism import Mechanism
-from ..multibody.spatial import Pose
 from ..parts.gravity import GravityCompensation
 from ..system.system import System
 from .mjcf import load_model, mechanism_of
 from .mjcf_actuators import command_names, command_row, part_name, read_actuators
 from .mjcf_contacts import read_contacts
 from .mjcf_draft import SystemDraft, speed_order
+from .mjcf_frames import inertia_frame
 from .mjcf_joints import read_joints
 from .mjcf_sensors import read_sensors
 from .mjcf_tendons import read_tendons
@@ -109,8 +109,8 @@ def _gravity_compensation(draft: SystemDraft) -> None:
 def _medium(draft: SystemDraft) -> None:
     """Drag on every body's inertia box; that on ellipsoids has no counterpart."""
     model, mujoco = draft.model, import_mujoco()
-    medium = model.opt.density or model.opt.viscosity
-    if not medium or disabled(model, "PASSIVE") or not draft.wants("fluid"):
+    some = model.opt.density or model.opt.viscosity
+    if not some or disabled(model, "PASSIVE") or not draft.wants("fluid"):
         return
     for i in range(1, model.nbody):
         mass, moments = model.body_mass[i], model.body_inertia[i]
@@ -119,20 +119,10 @@ def _medium(draft: SystemDraft) -> None:
             draft.refuse("fluid", f"{name_of(model, 'body', i)} (an ellipsoid)")
         elif mass > mujoco.mjMINVAL:
             across = np.maximum(moments.sum() - 2 * moments, mujoco.mjMINVAL)
-            bodies = {body.name: body for body in draft.mechanism.bodies}
-            R = np.zeros(9)
-            mujoco.mju_quat2Mat(R, model.body_iquat[i])
-            name = draft.body(i)
-            X_BC = Pose(jnp.asarray(R.reshape(3, 3)), bodies[name].p_BC)
-            part = InertiaBoxDrag(
-                name,
-                X_BC,
-                np.sqrt(6 * across / mass),
-                model.opt.density,
-                model.opt.viscosity,
-                model.opt.wind,
-            )
-            draft.add_part(f"{name}:drag", part)
+            medium = model.opt.density, model.opt.viscosity, model.opt.wind
+            frame, size = inertia_frame(draft, i), np.sqrt(6 * across / mass)
+            part = InertiaBoxDrag(frame, size, *medium)
+            draft.add_part(f"{draft.body(i)}:drag", part)
 
 
 class Keyframe(NamedTuple):
@@ -144,7 +134,7 @@ class Keyframe(NamedTuple):
 
     q: Float[np.ndarray, " nq"]
     v: Float[np.ndarray, " nv"]
-    parts: dict[str, dict[str, float]]
+    parts: dict[str, dict[str, Array]]
     inputs: dict[str, float]
 
 
@@ -170,7 +160,7 @@ def keyframes(
     order, commands = speed_order(model), command_names(draft)
     for k in range(model.nkey):
         states = {
-            part_name(model, i): {"activation": float(model.key_act[k, a])}
+            part_name(model, i): {"activation": jnp.asarray(model.key_act[k, a])}
             for i in commands
             if (a := int(model.actuator_actadr[i])) >= 0
         }

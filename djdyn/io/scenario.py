@@ -16,16 +16,14 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..multibody.mechanism import Body, Frame, Mechanism
+from ..multibody.mechanism import Mechanism
 from ..simulation.options import OptionKeywords
 from ..simulation.solvers.registry import SOLVERS
 from ..system.state import State
 from ..system.system import System
-from .dh import from_dh
-from .mjcf import from_mjcf
-from .scenario_kinds import FUNCTIONS, JOINTS, PARTS
-from .scenario_table import ScenarioError, TablePlace
-from .urdf import from_urdf
+from .scenario_kinds import FUNCTIONS, PARTS
+from .scenario_mechanism import Machine, read_machine
+from .scenario_table import POSE, TablePlace
 
 
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -49,73 +47,6 @@ class Scenario:
     reactions: tuple[str, ...]
     signals: tuple[str, ...]
     shapes: tuple[dict[str, Any], ...]
-
-
-POSE = ("position", "roll_pitch_yaw", "quaternion")
-
-
-def _body(place: TablePlace, table: Any) -> Body:
-    known = ("name", "parent", "joint", *POSE, "mass", "com", "inertia", "added_mass")
-    place.keys_of(table, known, ("name", "joint", "mass"))
-    for key in ("name", "parent"):
-        if not isinstance(table.get(key, ""), str):
-            raise (place / key).error(f"expected a name, got {table[key]!r}")
-    place = TablePlace(place.file, f"body {table['name']!r}")
-    joint = dict(table["joint"]) if isinstance(table["joint"], Mapping) else {}
-    joint_name = joint.pop("name", "")
-    inertia = (place / "inertia").numbers(table.get("inertia", (0,) * 3), (3,), (3, 3))
-    added = (place / "added_mass").numbers(
-        table.get("added_mass", (0,) * 6), (6,), (6, 6)
-    )
-    try:
-        return Body(
-            table["name"],
-            table.get("parent", "world"),
-            (place / "joint").choose(JOINTS, joint),
-            (place / "mass").numbers(table["mass"], ()),
-            (place / "com").numbers(table.get("com", (0, 0, 0)), (3,)),
-            np.diag(inertia) if inertia.ndim == 1 else inertia,
-            place.pose(table),
-            np.diag(added) if added.ndim == 1 else added,
-            joint_name,
-        )
-    except ScenarioError:
-        raise
-    except ValueError as error:
-        raise place.error(error) from error
-
-
-def _mechanism(place: TablePlace, data: Mapping[str, Any], folder: Path) -> Mechanism:
-    environment = place / "environment"
-    table = environment.keys_of(data.get("environment", {}), ("gravity", "fluid"))
-    source = data.get("mechanism", {})
-    (place / "mechanism").keys_of(source, ("mjcf", "urdf", "dh", "ignore", *POSE))
-    given = [k for k in ("mjcf", "urdf", "dh") if k in source]
-    if bool(given) == bool(data.get("body")) or len(given) > 1:
-        raise place.error("give the bodies, or one of mechanism.mjcf, .urdf and .dh")
-    at = place / "mechanism"
-    try:
-        if given == ["dh"]:
-            machine = from_dh(source["dh"], base=at.pose(source))
-        elif given:
-            read = from_mjcf if given == ["mjcf"] else from_urdf
-            file = folder / source[given[0]]
-            machine = read(file, ignore=tuple(source.get("ignore", ())))
-        else:
-            bodies = tuple(_body(place / "body", b) for b in data["body"])
-            machine = Mechanism(bodies)
-        frames = list(machine.frames)
-        for frame in data.get("frame", ()):
-            spot = place / "frame"
-            spot.keys_of(frame, ("name", "body", *POSE), ("name", "body"))
-            frames.append(Frame(frame["name"], frame["body"], spot.pose(frame)))
-        gravity = table.get("gravity", machine.gravity_W)
-        gravity = (environment / "gravity").numbers(gravity, (3,))
-        return Mechanism(machine.bodies, tuple(frames), gravity)
-    except ScenarioError:
-        raise
-    except (ValueError, TypeError, AttributeError, OSError) as error:
-        raise place.error(error) from error
 
 
 def _simulation(place: TablePlace, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,9 +94,11 @@ def read_scenario(
     except tomllib.TOMLDecodeError as error:
         raise place.error(f"not a TOML file: {error}") from error
     place.keys_of(data, SECTIONS, ("simulation",))
-    mechanism = _mechanism(place, data, path.parent)
+    machine = read_machine(place, data, path.parent)
+    mechanism = machine.mechanism
     known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
-    named, water = [], data.get("environment", {}).get("fluid")
+    named: list[tuple[str, Any]] = list(machine.parts.items())
+    water = data.get("environment", {}).get("fluid")
     if water is not None:
         water = (place / "environment" / "fluid").choose(FUNCTIONS, water)
     for section in ("part", "controller"):
@@ -178,7 +111,7 @@ def read_scenario(
             if kind and water and "fluid" in inspect.signature(kind).parameters:
                 fields = {"fluid": water, **fields}
             named.append((name, (place / section / name).choose(known, fields)))
-    inputs, functions = {}, {}
+    inputs, functions = dict(machine.inputs), {}
     section = data.get("input", {})
     (place / "input").keys_of(section, section if isinstance(section, Mapping) else ())
     for name, value in section.items():
@@ -188,7 +121,9 @@ def read_scenario(
             inputs[name] = functions[name](jnp.zeros(()))
         else:
             inputs[name] = spot.numbers(value)
-    initial = (place / "initial").keys_of(data.get("initial", {}), ("q", "v"))
+    initial = (place / "initial").keys_of(
+        data.get("initial", {}), ("q", "v", "keyframe")
+    )
     output = place / "output"
     wanted = output.keys_of(data.get("output", {}), ("frames", "reactions", "signals"))
     for key, value in wanted.items():
@@ -196,7 +131,7 @@ def read_scenario(
             raise (output / key).error(f"expected a list of names, got {value!r}")
     try:
         system = System(mechanism, named, inputs)
-        y0 = system.initial_state(initial.get("q"), initial.get("v"))
+        y0 = _start(place / "initial", system, machine, initial)
         for frame in wanted.get("frames", ()):
             mechanism.frame(frame)
         for joint in wanted.get("reactions", ()):
@@ -220,6 +155,23 @@ def read_scenario(
         tuple(wanted.get("signals", ())),
         tuple(_shape(place / "shape", s, mechanism) for s in data.get("shape", ())),
     )
+
+
+def _start(
+    place: TablePlace, system: System, machine: Machine, table: Mapping[str, Any]
+) -> State:
+    """The first state: the keyframe's, with `q` and `v` by joint in its place."""
+    key, m = machine.start, machine.mechanism
+    if "keyframe" in table and key is None:
+        raise (place / "keyframe").error("only an mjcf file with its parts has some")
+    if key is None:
+        return system.initial_state(table.get("q"), table.get("v"))
+    given = {}
+    for name, whole, where in (("q", key.q, m.q_slice), ("v", key.v, m.v_slice)):
+        own = table.get(name, {})
+        by_joint = {joint: whole[where(joint)] for joint in m.joint_names}
+        given[name] = {**by_joint, **own} if isinstance(own, Mapping) else own
+    return system.initial_state(given["q"], given["v"], key.parts)
 
 
 SHAPES = {

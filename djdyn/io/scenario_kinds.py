@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from .. import cable, contact, hydraulics, parts
-from ..marine import water, waves
+from ..marine import inertia_box, water, waves
 from ..multibody import joints, point_contact_joints, time_functions
 
 
@@ -32,11 +32,20 @@ PARTS: tuple[type, ...] = (
     parts.JointForce,
     parts.ExternalWrench,
     parts.FrameActuator,
+    parts.Actuator,
+    parts.TendonSpring,
+    parts.TendonStop,
+    parts.GravityCompensation,
     parts.FrameSensor,
+    parts.PoseSensor,
+    parts.MotionSensor,
+    parts.SignalSensor,
+    parts.TransmissionSensor,
     parts.Winch,
     parts.PointContactFriction,
     water.Buoyancy,
     water.Drag,
+    inertia_box.InertiaBoxDrag,
     cable.Cable,
     cable.Sheave,
     hydraulics.Circuit,
@@ -80,6 +89,19 @@ SURFACES: dict[str, Callable] = {  # what the ball of a point contact touches
 }
 
 
+ACTUATING: dict[str, Callable] = {  # what stands inside of an actuator or a tendon
+    kind.__name__: kind
+    for kind in (
+        parts.JointTransmission,
+        parts.FrameTransmission,
+        parts.MotorLaw,
+        parts.PositionLaw,
+        parts.VelocityLaw,
+        parts.AffineLaw,
+    )
+}
+
+
 HYDRAULIC: dict[str, Callable] = {  # what stands inside of a circuit
     kind.__name__: kind
     for kind in (
@@ -110,7 +132,7 @@ HYDRAULIC: dict[str, Callable] = {  # what stands inside of a circuit
 }
 
 
-INNER = FUNCTIONS | SURFACES | HYDRAULIC  # what stands inside of a part or joint
+INNER = FUNCTIONS | SURFACES | ACTUATING | HYDRAULIC  # inside of a part or joint
 
 
 CONTACTS = {  # parts whose fields hold what is in TOUCHING

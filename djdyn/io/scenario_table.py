@@ -12,6 +12,9 @@ from ..typing import converter_of
 from .scenario_kinds import CONTACTS, INNER, TOUCHING
 
 
+POSE = ("position", "roll_pitch_yaw", "quaternion")  # keys of a place
+
+
 class ScenarioError(ValueError):
     """What is wrong in a scenario file, and where."""
 

@@ -6,26 +6,23 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..multibody.kinematics import World
-from ..multibody.spatial import Pose, shift_twist
 from ..parts.base import AbstractPart, Response, Signals
 from ..parts.loads import Load
 from ..typing import Scalar, Vec3, Vec6, si
 
 
 class InertiaBoxDrag(AbstractPart):
-    r"""Drag on a box of edges `size` $a_i$ about a body's centre of mass.
+    r"""Drag on a box of edges `size` $a_i$ along the axes of `frame`, about its origin.
 
-    In the box's axes, which are at `X_BC`, with $u$ the velocity through the medium of
-    density $\rho$ and viscosity $\beta$, $\omega$ the angular velocity and $d$ the mean
-    of the edges,
+    With $u$ the velocity through the medium of density $\rho$ and viscosity $\beta$,
+    $\omega$ the angular velocity, both in the frame's axes, and $d$ the mean edge,
 
     $$f_i = -\tfrac12\rho\,a_j a_k |u_i| u_i - 3\pi d\beta\,u_i,\qquad
       \tau_i = -\tfrac1{64}\rho\,a_i(a_j^4 + a_k^4)|\omega_i|\omega_i
       - \pi d^3\beta\,\omega_i .$$
     """
 
-    body: str = eqx.field(static=True)
-    X_BC: Pose
+    frame: str = eqx.field(static=True)
     size: Vec3 = eqx.field(converter=si("m", at_least=0.0))
     density: Scalar = eqx.field(converter=si("kg/m^3", at_least=0.0), default=0.0)
     viscosity: Scalar = eqx.field(converter=si("Pa s", at_least=0.0), default=0.0)
@@ -35,10 +32,8 @@ class InertiaBoxDrag(AbstractPart):
         return {}
 
     def _forces(self, world: World) -> tuple[Load, Vec6]:
-        """The load, and the twist at the centre of mass."""
-        row = world.mechanism.index(self.body)
-        X_WC = Pose(world.X_WB.R[row], world.X_WB.p[row]) @ self.X_BC
-        V = shift_twist(world.V_WB[row], X_WC.p - world.X_WB.p[row])
+        """The load, and the twist of the frame."""
+        X_WC, V = world.pose(self.frame), world.twist(self.frame)
         w, u = V[:3] @ X_WC.R, (V[3:] - self.wind_W) @ X_WC.R
         a, d = self.size, jnp.mean(self.size)
         b, c = jnp.roll(a, -1), jnp.roll(a, -2)
@@ -47,7 +42,8 @@ class InertiaBoxDrag(AbstractPart):
         f = f - 3 * jnp.pi * d * self.viscosity * u
         tau = -self.density / 64 * a * fourth * jnp.abs(w) * w
         tau = tau - jnp.pi * d**3 * self.viscosity * w
-        return Load(self.body, "world", X_WC.p, X_WC.R @ f, X_WC.R @ tau), V
+        body = world.mechanism.frame(self.frame).body
+        return Load(body, "world", X_WC.p, X_WC.R @ f, X_WC.R @ tau), V
 
     def __call__(
         self, t: Scalar, state: Any, world: World, signals: Signals

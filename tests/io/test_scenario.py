@@ -1,9 +1,11 @@
 """Scenario files: what they build, and what they say when they are wrong."""
 
 import inspect
+import shutil
 from pathlib import Path
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import controllers
@@ -14,6 +16,8 @@ from djdyn.io.scenario_table import ScenarioError
 from djdyn.marine.water import Drag
 from djdyn.parts import Winch
 from experiments.harness.scenario import KINDS as ALL_KINDS
+
+from ..machines import DATA
 
 
 EXAMPLE = Path("experiments/scenarios/double_pendulum.toml")
@@ -443,3 +447,71 @@ def test_every_controller_may_be_named(tmp_path):
     parts = [x for x in vars(controllers).values() if inspect.isclass(x)]
     named = {k for k in parts if issubclass(k, abstract)} - {controllers.Noisy}
     assert named | {controllers.multisine} == set(ALL_KINDS)  # which makes a `Noisy`
+
+
+# Robots from files --------------------------------------------------------------------
+
+
+ROBOT = """
+[simulation]
+t1 = 0.1
+[mechanism]
+mjcf = "gantry.xml"
+contacts = false
+ignore = ["sensor"]
+[initial]
+keyframe = "home"
+q = { shoulder = 0.7 }
+[input]
+aim = 0.8
+[part.brake]
+type = "Actuator"
+transmission = { type = "JointTransmission", joints = ["elbow"], gear = [2.0] }
+command = "aim"
+law = { type = "PositionLaw", kp = 3.0, kd = 0.1 }
+"""
+
+
+def test_a_robot_brings_its_parts_its_start_and_its_commands(tmp_path):
+    pytest.importorskip("mujoco")
+    shutil.copy(DATA / "gantry.xml", tmp_path)
+    path = tmp_path / "robot.toml"
+    path.write_text(ROBOT)
+    found = read_scenario(path)
+    assert {"aim:actuator", "grip:tendon", "brake"} <= set(found.system.parts)
+    q = found.initial_state.q
+    np.testing.assert_allclose(q[:3], [0.2, 0.7, -0.5])
+    assert found.initial_state.parts["lift:actuator"]["activation"] == 8.0
+    assert found.system.inputs["aim"] == 0.8 and found.system.inputs["lift"] == 9.0
+    for line, other, sentence in (
+        ("contacts = false", "contacts = 3", "contacts: is true or false, not 3"),
+        ("contacts = false", "floating_base = true", "goes with urdf alone"),
+        ('"home"', '"away"', "unknown 'away'; there are home"),
+    ):
+        path.write_text(ROBOT.replace(line, other))
+        with pytest.raises(ScenarioError, match=sentence):
+            read_scenario(path)
+
+
+def test_a_robot_may_come_without_its_parts(tmp_path):
+    text = """
+    [simulation]
+    t1 = 0.1
+    [mechanism]
+    urdf = "arm.urdf"
+    floating_base = true
+    parts = {}
+    """
+    (tmp_path / "arm.urdf").write_text("""
+    <robot name="arm"><link name="base"><inertial><mass value="2"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <link name="tip"><inertial><mass value="1"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="j" type="continuous"><parent link="base"/><child link="tip"/>
+      <axis xyz="0 1 0"/></joint></robot>""")
+    path = tmp_path / "robot.toml"
+    path.write_text(text.format("false"))
+    bare = read_scenario(path).system
+    assert not bare.parts and bare.mechanism.joint_names == ("root_joint", "j")
+    path.write_text(text.format("true"))
+    assert list(read_scenario(path).system.inputs) == ["j:effort"]
