@@ -4,15 +4,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from djdyn.io import from_urdf
+from djdyn.io import from_urdf, system_from_urdf
 from djdyn.multibody.dynamics import forward
-from djdyn.multibody.joints import Fixed, Prismatic, Revolute
+from djdyn.multibody.joints import Fixed, Free, Prismatic, Revolute
 from djdyn.multibody.kinematics import forward_kinematics
+from djdyn.multibody.spatial import quat_to_rotation
 
 from ..gradients import quick_jit
 
 
-pytest.importorskip("mujoco")
 pin = pytest.importorskip("pinocchio")
 
 
@@ -131,3 +131,120 @@ def test_shapes_for_the_eye_need_not_be_found(tmp_path):
 def test_mjcf_is_told_from_urdf():
     with pytest.raises(ValueError, match="opens with <robot>, this one with <mujoco>"):
         from_urdf("<mujoco/>")
+
+
+# Systems ------------------------------------------------------------------------------
+
+
+BRAKE = '<dynamics damping="0.3" friction="0.2"/>'
+
+
+def test_a_floating_robot_with_friction_and_motors_accelerates_as_pinocchios():
+    """Pinocchio's `aba` is given the forces of friction, which it does not apply."""
+    text = robot(on_j2=LIMIT + BRAKE, on_j3=BRAKE)
+    system = system_from_urdf(text, ignore=("limit",), floating_base=True)
+    m = system.mechanism
+    assert m.joint_names[0] == "root_joint" and isinstance(m.bodies[0].joint, Free)
+    assert list(system.inputs) == ["j1:effort", "j2:effort", "j3:effort"]
+    rng = np.random.default_rng(1)
+    q, v = np.array(m.q0()), rng.uniform(0.5, 1.0, m.nv)
+    q[3:7] = rng.normal(size=4)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    q[7:] = 0.4, -0.3, 0.5
+    y = system.initial_state(q, v)
+    inputs = {"j1:effort": 7.0, "j2:effort": 900.0, "j3:effort": -3.0}
+    now = quick_jit(lambda y: system.at(0.0, y, inputs))(y)
+
+    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    R = np.asarray(quat_to_rotation(jnp.asarray(q[3:7])))
+    rows = [model.joints[model.getJointId(f"j{i}")].idx_v for i in (1, 2, 3)]
+    step, u, tau = np.zeros((3, model.nv))
+    step[rows], u[rows] = q[7:], v[6:]
+    u[:6] = *(R.T @ v[3:6]), *v[:3]
+    tau[rows] = 7.0, 50.0 - 0.3 * v[7] - 0.2, -3.0 - 0.3 * v[8] - 0.2
+    q_p = pin.integrate(model, pin.neutral(model), step)
+    q_p[:7] = *q[:3], *q[4:7], q[3]
+    a = pin.aba(model, model.createData(), q_p, u, tau)
+    expected = np.zeros(m.nv)
+    expected[6:], expected[:3] = a[rows], a[3:6]
+    expected[3:6] = R @ (a[:3] + np.cross(v[:3], R.T @ v[3:6]))
+    np.testing.assert_allclose(now.v_dot, expected, rtol=1e-9)
+
+
+def test_limits_are_stops():
+    system = system_from_urdf(robot(on_j2=LIMIT))
+    stop = system.parts["j2:stop"]
+    np.testing.assert_allclose([stop.lower, stop.upper], [-1.0, 1.0])
+    carried = 1.5 + 0.4  # the lower arm and its gripper slide
+    np.testing.assert_allclose(stop.stiffness, carried / 0.02**2)
+    np.testing.assert_allclose(stop.damping, 2 * carried / 0.02)
+
+
+def test_mimicking_joints_are_refused():
+    text = robot(on_j2='<mimic joint="j1"/>')
+    with pytest.raises(ValueError, match="equality of joint 'j2', which a System"):
+        system_from_urdf(text)
+    assert system_from_urdf(text, ignore="equality").mechanism.nv == 3
+
+
+ODD = """
+<robot name="odd">
+  <link name="world"/>
+  <link name="thin"><inertial><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.5" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="finger"/><link name="nail"/>
+  <joint name="a" type="continuous"><parent link="world"/><child link="thin"/></joint>
+  <joint name="b" type="revolute"><parent link="thin"/><child link="finger"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="c" type="fixed"><parent link="finger"/><child link="nail"/></joint>
+</robot>"""
+
+
+def test_odd_inertias_are_taken_with_one_warning():
+    """An inertia that no body has is kept; a joint that moves no mass is held."""
+    with pytest.warns(UserWarning) as said:
+        system = system_from_urdf(ODD)
+    assert len(said) == 1
+    text = str(said[0].message)
+    assert "1 links have an inertia that no body has ('thin'), which is taken" in text
+    assert "1 joints move no mass ('b') and are held fixed" in text
+    assert list(system.inputs) == ["a:effort"]  # and the world is the world
+    assert [body.name for body in system.mechanism.bodies] == ["thin", "finger", "nail"]
+    y = system.initial_state()
+    now = system.at(0.0, y, {"a:effort": jnp.asarray(0.2)})
+    np.testing.assert_allclose(now.v_dot, [0.2 / 0.1])
+    with pytest.raises(ValueError, match="strict=True: 1 links have an inertia"):
+        system_from_urdf(ODD, strict=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*links have")
+def test_a_root_called_world_may_float():
+    floating = from_urdf(ODD, floating_base=True, ignore=("limit", "saturation"))
+    assert [body.name for body in floating.bodies][:2] == ["world_link", "thin"]
+    assert floating.joint_names[0] == "root_joint"
+
+
+def test_a_robot_without_a_joint_stands_still():
+    text = f'<robot name="rock">{link("rock", 2.0, "0 0 0")}</robot>'
+    assert system_from_urdf(text).mechanism.nv == 0
+    assert system_from_urdf(text, floating_base=True).mechanism.nv == 6
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("<robot/>", "the robot has no links"),
+        ('<robot><link name="a"/><link name="b"/></robot>', "one root link.*2: a, b"),
+        (
+            robot().replace('value="2.0"', 'value="-2"'),
+            "'upper': mass must be positive",
+        ),
+        (robot().replace('value="2.0"', 'value="much"'), "expected a number for value"),
+        (robot().replace('child link="side"', 'child link="no"'), "unknown link 'no'"),
+        (robot().replace('"continuous"', '"rolling"'), "'j1' has type 'rolling'"),
+        (robot().replace('axis xyz="0 1 1"', 'axis xyz="0 0 0"'), "must not be zero"),
+    ],
+)
+def test_broken_files_are_refused(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        from_urdf(text)

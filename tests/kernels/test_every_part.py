@@ -47,6 +47,7 @@ from djdyn.hydraulics import (
     Triangle,
     Volume,
 )
+from djdyn.marine.inertia_box import InertiaBoxDrag
 from djdyn.marine.water import Buoyancy, Drag, Fluid
 from djdyn.marine.waves import jonswap
 from djdyn.multibody.joints import AbstractJoint
@@ -59,16 +60,28 @@ from djdyn.multibody.time_functions import (
     Moves,
 )
 from djdyn.parts import (
+    Actuator,
     ExternalWrench,
     FrameActuator,
     FrameSensor,
+    FrameTransmission,
+    GravityCompensation,
     JointActuator,
     JointForce,
     JointFriction,
     JointSpring,
     JointStop,
+    JointTransmission,
+    MotionSensor,
+    MotorLaw,
     PointContactFriction,
+    PoseSensor,
+    PositionLaw,
+    SignalSensor,
     SpringDamper,
+    TendonSpring,
+    TendonStop,
+    TransmissionSensor,
     Winch,
 )
 from djdyn.parts.base import AbstractPart
@@ -113,6 +126,7 @@ SOFT = Circuit(  # so soft that explicit steps will do
         ),
     },
 )  # fmt: skip
+BAND = JointTransmission(("cart", "arm"), (0.3, 0.4))
 PARTS = {
     "oil": SOFT,
     "guide": Joystick("noise.value", 0.3, [0.1], -1.0, 1.0),
@@ -122,6 +136,24 @@ PARTS = {
     "noise": Noisy("path.value", "path.rate", 0.01, [3.0, 50.0], [[0.1], [2.0]]),
     "speed": Reference(Interpolated([0.0, 0.05, 0.3], [[0.1], [0.4], [0.2]])),
     "drive": JointPID("cart", "speed.value", 9.0, 0.3, 4.0, mode="velocity"),
+    "servo": Actuator(
+        BAND, "wire.value", PositionLaw(2.0, 0.3), (-1.0, 1.0), (-3.0, 3.0)
+    ),
+    "rotor": Actuator(
+        FrameTransmission("tool", [0.1, 0, 0.2, 0, 0, 1]),
+        "length.length",
+        MotorLaw(0.3),
+        integrates=True,
+        state_range=(-1.0, 1.0),
+    ),
+    "band": TendonSpring(BAND, 3.0, 0.2, 0.1, 0.1, 0.1, 0.5, corner=0.01),
+    "end": TendonStop(BAND, -0.1, 0.1, 3.0, 0.2, 0.1),
+    "length": TransmissionSensor(BAND),
+    "wire": SignalSensor("sensor.climb"),
+    "pose": PoseSensor("tool", "gyro"),
+    "shake": MotionSensor("tool", "accelerometer"),
+    "float": GravityCompensation(("arm", "ball"), 0.4),
+    "box": InertiaBoxDrag("buoy", [0.1, 0.2, 0.3], 3.0, 0.2, [0.4, 0.3, 0.1]),
     "motors": JointActuator(("arm",), "pid.u"),
     "winch": JointActuator(("cart",), "drive.u"),
     "line": SpringDamper("tool", "buoy", 50.0, 3.0, 0.7),

@@ -7,18 +7,29 @@ import numpy as np
 import pytest
 
 import djdyn
+from djdyn.marine.inertia_box import InertiaBoxDrag
 from djdyn.marine.water import Buoyancy, Drag, Fluid
 from djdyn.multibody.spatial import translation
 from djdyn.multibody.time_functions import DeckMotion, Harmonic
 from djdyn.parts import (
+    Actuator,
+    AffineLaw,
     ExternalWrench,
     FrameActuator,
+    FrameTransmission,
+    GravityCompensation,
     JointActuator,
     JointForce,
     JointFriction,
     JointSpring,
     JointStop,
+    JointTransmission,
+    MotorLaw,
+    PositionLaw,
     SpringDamper,
+    TendonSpring,
+    TendonStop,
+    VelocityLaw,
 )
 
 from ..gradients import random_direction
@@ -44,7 +55,20 @@ def machine() -> djdyn.Mechanism:
     )
 
 
+BAND = JointTransmission(("cart", "arm"), [2.0, 0.5])  # 0.9 m long, -0.8 + v_arm / 2
+ROTOR = FrameTransmission("tip", [0.1, 0, 0.2, 0, 0, 1])
 PARTS = {
+    "servo": Actuator(BAND, "one", PositionLaw(20.0, 3.0), force_range=[-90.0, 90.0]),
+    "pump": Actuator(BAND, "one", VelocityLaw(3.0), command_range=[-1.0, 0.4]),
+    "valve": Actuator(BAND, "one", AffineLaw([1.0, 2, 3], [0.1, -4, -2])),
+    "rotor": Actuator(ROTOR, "one", MotorLaw(3.0), time_constant=0.2, start=0.3),
+    "band": TendonSpring(BAND, 30.0, 2.0, 0.4, friction=1.0, friction_width=0.5),
+    "tight band": TendonSpring(BAND, 30.0, 2.0, 0.4, slack=0.2, corner=0.01),
+    "loose band": TendonSpring(BAND, 30.0, 2.0, 1.4, slack=0.2, corner=0.01),
+    "band's upper stop": TendonStop(BAND, 0.1, 0.5, 300.0, 20.0, 0.1),
+    "band's lower stop": TendonStop(BAND, 1.1, 1.5, 300.0, 20.0, 0.1),
+    "floating": GravityCompensation(("arm", "buoy"), [0.4, 1.1]),
+    "box": InertiaBoxDrag("buoy", [0.1, 0.2, 0.3], 30.0, 2.0, [0.4, 0.3, 0.1]),
     "line": SpringDamper("tip", "buoy", 50.0, 3.0, 0.7),
     "cubic spring": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, exponent=3),
     "spring of any exponent": SpringDamper("deck", "tip", 50.0, 3.0, 0.7, exponent=1.5),
@@ -68,7 +92,9 @@ PARTS = {
 
 def system(parts: dict[str, djdyn.AbstractPart]) -> djdyn.System:
     return djdyn.System(
-        machine(), parts, {"command": [3.0, -2.0], "wanted": [1.0, 2, 3, 4, 5, 6]}
+        machine(),
+        parts,
+        {"command": [3.0, -2.0], "wanted": [1.0, 2, 3, 4, 5, 6], "one": 0.6},
     )
 
 
