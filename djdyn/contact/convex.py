@@ -28,6 +28,11 @@ SUBSIMPLICES = [s for k in (1, 2, 3) for s in itertools.combinations(range(4), k
 UP = np.array([0.0, 0.0, 1.0])
 
 
+def rounding(x: Array) -> float:
+    """Return what is lost in the last digits: 1e-14, or more in single precision."""
+    return max(1e-14, 4 * float(jnp.finfo(x.dtype).eps))
+
+
 class Solid(eqx.Module):
     """A solid's core, in world axes."""
 
@@ -62,7 +67,8 @@ def nearest(w: Float[Array, "4 3"], used: Array) -> tuple[Float[Array, " 4"], Ve
                 numer = jnp.stack(
                     [G[1, 1] * g[0] - G[0, 1] * g[1], G[0, 0] * g[1] - G[0, 1] * g[0]]
                 )
-            flat = det <= 1e-24 + 1e-14 * jnp.prod(jnp.diagonal(G))
+            least = rounding(w) * jnp.prod(jnp.diagonal(G))
+            flat = det <= 1e-10 * rounding(w) + least
             x = numer / jnp.where(flat, 1.0, det)
             rest = 1 - jnp.sum(x)
             good &= ~flat & jnp.all(x >= 0) & (rest >= 0)
@@ -91,13 +97,14 @@ def simplex(a: Points, b: Points) -> tuple[Int[Array, "4 2"], Array, Array]:
     them are used, and whether the hulls overlap.
     """
     a, b = jax.lax.stop_gradient((a, b))
-    size = jnp.max(jnp.abs(a - b[:1])) + jnp.max(jnp.abs(b - b[:1])) + 1e-300
+    size = jnp.max(jnp.abs(a - b[:1])) + jnp.max(jnp.abs(b - b[:1]))
+    size, small = size + jnp.finfo(a.dtype).tiny, rounding(a)
 
     def iterate(carry):
         k, ids, used, v, _, _ = carry
         i, j = jnp.argmin(a @ v), jnp.argmax(b @ v)
         far = a[i] - b[j]
-        progress = v @ v - v @ far > 1e-14 * size**2 + 1e-12 * (v @ v)
+        progress = v @ v - v @ far > small * size**2 + 100 * small * (v @ v)
         slot = jnp.argmin(used)  # the first free one
         ids1 = jnp.where((jnp.arange(4) == slot)[:, None], jnp.stack([i, j])[None], ids)
         used1 = used | (jnp.arange(4) == slot)
@@ -105,7 +112,7 @@ def simplex(a: Points, b: Points) -> tuple[Int[Array, "4 2"], Array, Array]:
         inside = _inside(w, used1)
         weights, v1 = nearest(w, used1)
         keep = lambda new, old: jnp.where(progress, new, old)
-        touching = progress & (inside | (v1 @ v1 <= 1e-24 * size**2))
+        touching = progress & (inside | (v1 @ v1 <= (100 * small * size) ** 2))
         return (
             k + 1,
             keep(ids1, ids),
@@ -142,7 +149,7 @@ def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Scalar]:
     square = jnp.sum(n * n, 1)
     deep = jnp.where(square > 0.5, margins(A, B, n), jnp.inf)
     faces = len(A.normals) + len(B.normals)
-    bias = 1e-9 * jnp.max(jnp.abs(A.points - A.points[:1]))
+    bias = max(1e-9, 4 * rounding(n)) * jnp.max(jnp.abs(A.points - A.points[:1]))
     late = np.arange(len(n)) >= faces  # of equal axes, those of faces
     best = jnp.argmin(deep + jnp.where(late, bias, 0.0))
     depth, normal = deep[best], n[best]
@@ -159,7 +166,8 @@ def deepest(A: Solid, B: Solid) -> tuple[Scalar, Vec3, Vec3, Scalar]:
     if len(A.edges) and len(B.edges):
         e, f = A.edges[pair // len(B.edges)], B.edges[pair % len(B.edges)]
         u = cross(e, f)
-        along = (b - a) @ cross(f, u) / jnp.maximum(u @ u, 1e-300)
+        least = jnp.finfo(u.dtype).tiny
+        along = (b - a) @ cross(f, u) / jnp.maximum(u @ u, least)
         at = a + along * e
         middle = jnp.where(of_b, middle, at + depth / 2 * normal)
         ends = jnp.minimum(
@@ -175,7 +183,7 @@ def _to_ends(points: Points, corner: Vec3, e: Vec3, s: Scalar) -> Scalar:
     away = points - corner[None]
     along = away @ e
     off = jnp.sum((away - along[:, None] * e[None]) ** 2, 1)
-    on = off < 1e-12 * jnp.max(jnp.sum(away**2, 1))
+    on = off < 100 * rounding(points) * jnp.max(jnp.sum(away**2, 1))
     low = jnp.min(jnp.where(on, along, 0.0))
     high = jnp.max(jnp.where(on, along, 0.0))
     return jnp.minimum(s - low, high - s)

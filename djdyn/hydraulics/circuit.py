@@ -120,7 +120,10 @@ class Circuit(AbstractPart):
                     float(component.extension(world)[0]),
                     float(component.stroke),
                 )
-                if not -1e-9 <= x <= stroke + 1e-9:
+                slack = 1e-9 + 8 * stroke * float(
+                    np.finfo(np.asarray(world.q).dtype).eps
+                )
+                if not -slack <= x <= stroke + slack:
                     raise ValueError(
                         f"cylinder {name!r} is extended by {x:.6g} m, outside its "
                         f"stroke of {stroke:.6g} m"

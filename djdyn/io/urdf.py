@@ -142,15 +142,14 @@ def _read(path_or_text: str | os.PathLike, strict: bool) -> list[Link]:
     said = []
     if odd:
         said.append(
-            f"{len(odd)} links have an inertia that no body has ({listing(odd)}), "
-            "which is taken as it is"
+            f"inertias that no body has are taken as they are: links {listing(odd)}"
         )
     if idle:
         names = listing([repr(name) for name in idle])
-        said.append(f"{len(idle)} joints move no mass ({names}) and are held fixed")
+        said.append(f"joints that move no mass are held fixed: {names}")
     if crossed:
         names = listing([repr(link.joint) for link in crossed])
-        said.append(f"{len(crossed)} joints have crossed limits ({names}): left out")
+        said.append(f"limits that cross are left out: joints {names}")
     if said and strict:
         raise ValueError(f"strict=True: {'; '.join(said)}")
     if said:

@@ -160,9 +160,10 @@ def _against(model, system) -> float:
 
 
 def files(folder: Path, match: str) -> list[Path]:
-    """Robots alone: no scenes, and no pieces of other files."""
+    """Robots alone: no scenes, no pieces of other files and no single parts."""
     found = [p for p in sorted(folder.rglob("*")) if p.suffix in (".xml", ".urdf")]
-    whole = [p for p in found if "scene" not in p.name and match in str(p)]
+    whole = [p for p in found if "scene" not in p.name and "assets" not in p.parts]
+    whole = [p for p in whole if match in str(p)]
     return [p for p in whole if p.suffix == ".urdf" or "<worldbody" in p.read_text()]
 
 
