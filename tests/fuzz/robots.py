@@ -5,7 +5,7 @@ a folder with one call each, and compares accelerations at a random moving state
 random commands. Springs, dampers, actuators with their limits, tendons, gravity
 compensation and drag act in both; MuJoCo's contacts, limits and equalities are switched
 off, and are not read here. Friction loss is a constraint in MuJoCo: its accelerations
-are compared apart, at speeds at which all of it slides. Pinocchio's `aba` is given the
+are compared apart, without actuators, where all of it slides. Pinocchio's `aba` is given the
 forces of damping and friction, which it does not apply itself.
 """
 
@@ -78,12 +78,13 @@ def as_mujoco(path: Path) -> dict[str, float]:
     found["smooth"] = difference(result, data.qacc[order])
     if model.dof_frictionloss.any():
         model.opt.disableflags &= ~dry
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
         mujoco.mj_forward(model, data)
         wanted = -model.dof_frictionloss * np.sign(data.qvel)
         slides = np.allclose(data.qfrc_constraint, wanted, rtol=1e-12)
         if slides:
             system = system_from_mujoco(model, ignore=APART)
-            result = accelerations(system, q, v, inputs)
+            result = accelerations(system, q, v, {})
             found["friction"] = difference(result, data.qacc[order])
     return found
 

@@ -142,6 +142,7 @@ BRAKE = '<dynamics damping="0.3" friction="0.2"/>'
 def test_a_floating_robot_with_friction_and_motors_accelerates_as_pinocchios():
     """Pinocchio's `aba` is given the forces of friction, which it does not apply."""
     text = robot(on_j2=LIMIT + BRAKE, on_j3=BRAKE)
+    text = text.replace('<link name="base"/>', link("base", 3.0, "0.1 0 0.1"))
     system = system_from_urdf(text, ignore=("limit",), floating_base=True)
     m = system.mechanism
     assert m.joint_names[0] == "root_joint" and isinstance(m.bodies[0].joint, Free)
