@@ -5,8 +5,8 @@ a folder with one call each, and compares accelerations at a random moving state
 random commands. Springs, dampers, actuators with their limits, tendons, gravity
 compensation and drag act in both; MuJoCo's contacts, limits and equalities are switched
 off, and are not read here. Friction loss is a constraint in MuJoCo: its accelerations
-are compared apart, without actuators, where all of it slides. Pinocchio's `aba` is given the
-forces of damping and friction, which it does not apply itself.
+are compared apart, without actuators, where all of it slides. Pinocchio's `aba` is
+given the forces of damping and friction, which it does not apply itself.
 """
 
 import argparse

@@ -49,7 +49,7 @@ def measured():
     system, (_, data) = gantry(), moving()
     states = {"lift:actuator": data.act[0], "creep:actuator": data.act[1]}
     states = {k: {"activation": jnp.asarray(x)} for k, x in states.items()}
-    names = ("push", "aim", "elbow:command", "squeeze", "lift", "creep")
+    names: list[str] = list(system.inputs)
     y = system.initial_state(data.qpos, data.qvel[SPEEDS], states)
     inputs = dict(zip(names, jnp.asarray(data.ctrl), strict=True))
     now = quick_jit(lambda y, inputs: system.at(0.0, y, inputs))(y, inputs)

@@ -9,6 +9,7 @@ from djdyn.multibody.dynamics import forward
 from djdyn.multibody.joints import Fixed, Free, Prismatic, Revolute
 from djdyn.multibody.kinematics import forward_kinematics
 from djdyn.multibody.spatial import quat_to_rotation
+from djdyn.parts import JointStop
 
 from ..gradients import quick_jit
 
@@ -176,6 +177,7 @@ def test_a_floating_robot_with_friction_and_motors_accelerates_as_pinocchios():
 def test_limits_are_stops():
     system = system_from_urdf(robot(on_j2=LIMIT))
     stop = system.parts["j2:stop"]
+    assert isinstance(stop, JointStop)
     np.testing.assert_allclose([stop.lower, stop.upper], [-1.0, 1.0])
     carried = 1.5 + 0.4  # the lower arm and its gripper slide
     np.testing.assert_allclose(stop.stiffness, carried / 0.02**2)
