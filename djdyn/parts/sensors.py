@@ -123,7 +123,7 @@ class MotionSensor(AbstractSignalPart):
     """One `quantity` that follows from accelerations, as the signal `value`.
 
     In the frame's axes: `accelerometer` (less gravity), and `force` and `torque` that
-    the frame's body exerts through its joint on its parent, at the frame's origin. In
+    the parent exerts through the joint on the frame's body, at the frame's origin. In
     world axes: `linear_acceleration`, `angular_acceleration`, and the former less
     gravity, `proper_acceleration`. The signal is known after all parts have been
     evaluated, so no part can read it.
@@ -156,7 +156,7 @@ class MotionSensor(AbstractSignalPart):
             at_body = (now.reaction(joint).reshape(2, 3) @ R.T).reshape(6)
             at_frame = shift_wrench(at_body, world.X_WB.p[b] - X.p)
             part = at_frame[3:] if self.quantity == "force" else at_frame[:3]
-            return {"value": -part @ X.R}
+            return {"value": part @ X.R}
         w, alpha, a = world.V_WB[b, :3], now.A_WB[b, :3], now.A_WB[b, 3:]
         arm = X.p - world.X_WB.p[b]
         a = a + cross(alpha, arm) + cross(w, cross(w, arm))

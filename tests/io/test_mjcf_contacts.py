@@ -123,7 +123,7 @@ def test_shapes_of_many_kinds_touch_in_one_group():
     system = system_from_mjcf(HEAP)
     group = system.parts["contact"]
     assert isinstance(group, ContactGroup) and isinstance(group.normal, KelvinVoigt)
-    y = system.initial_state(q={"j1": np.pi})
+    y = system.initial_state(q={"j1": np.pi, "toy": [3.0, 0, 0.5, 1, 0, 0, 0]})
 
     @quick_jit
     def look(q):
