@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +49,9 @@ def write_text(path: str | Path, text: str) -> None:
 
 def write_arrays(path: str | Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays by name as `.npz`, whole or not at all."""
+    named: Any = {k: np.asarray(x) for k, x in arrays.items()}
     with replacing(path) as new, open(new, "wb") as file:
-        np.savez_compressed(file, **{k: np.asarray(x) for k, x in arrays.items()})
+        np.savez_compressed(file, allow_pickle=False, **named)
 
 
 def read_arrays(path: str | Path, what: str) -> dict[str, np.ndarray]:

@@ -163,7 +163,7 @@ class ContactGroup(AbstractPassivePart):
         near = self._narrow_phase(world)
         mass = reduced_mass(*(world.m[rows] for rows in near.rows))
         g = norm(world.gravity_W)
-        time = lambda *pair: duration(self.normal, *pair, g)
+        time = lambda mass, points, v: duration(self.normal, mass, points, v, g)
         return jnp.min(jax.vmap(time)(mass, near.points, near.velocity))
 
     def energy(self, state: dict, world: World) -> Scalar:

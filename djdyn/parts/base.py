@@ -37,6 +37,7 @@ class HasImpacts(Protocol):
 
     def impact_time(self, world: World) -> Scalar:
         """Return about how long an impact at the present speed takes, s."""
+        ...
 
 
 @runtime_checkable

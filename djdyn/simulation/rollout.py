@@ -137,8 +137,8 @@ def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, 
 
 def _finite_lanes(x: np.ndarray, axis: int | None) -> np.ndarray:
     """Whether each lane of an array is finite, or the whole without an axis."""
-    finite = np.isfinite(x)
-    return finite.reshape(1 if axis is None else len(x), -1).all(1)
+    finite = np.asarray(np.isfinite(x))
+    return np.all(finite.reshape(1 if axis is None else len(x), -1), 1)
 
 
 _shapes: dict[Any, PyTree] = {}
