@@ -108,6 +108,7 @@ def edges() -> djdyn.System:
 SYSTEMS = {**MACHINES, "edges": edges}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_derivatives_at_special_points(name):
     """In reverse, forward, and by differences, along one random direction."""
