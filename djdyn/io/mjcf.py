@@ -32,8 +32,10 @@ from ..multibody.spatial import (
     translation,
 )
 from .unsupported import import_mujoco, refuse, unsupported
+from .xml_safety import careful_xml
 
 
+@careful_xml
 def from_mjcf(
     text_or_path: str | os.PathLike, *, ignore: Sequence[str] = ()
 ) -> Mechanism:

@@ -35,11 +35,13 @@ from .unsupported import (
     refuse,
     whole_model,
 )
+from .xml_safety import careful_xml
 
 
 SYSTEM_KINDS = (*KINDS, "sensor")
 
 
+@careful_xml
 def system_from_mjcf(
     text_or_path: str | os.PathLike,
     *,
@@ -138,6 +140,7 @@ class Keyframe(NamedTuple):
     inputs: dict[str, float]
 
 
+@careful_xml
 def keyframes(
     text_or_path: str | os.PathLike, *, ignore: Sequence[str] = ()
 ) -> dict[str, Keyframe]:

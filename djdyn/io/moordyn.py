@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from .safety import careful_reader
 from .unsupported import refuse
 
 
@@ -245,6 +246,7 @@ def _line(row: _Row) -> DeckLine:
     return DeckLine(row.whole(0), row.words[1], *ends, length, segments)
 
 
+@careful_reader()
 def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
     """Return a deck of MoorDyn v2 read from a file, or from its text.
 

@@ -19,8 +19,10 @@ from ..system.equilibrium import equilibrium
 from ..system.state import State
 from ..system.system import System
 from .moordyn import Deck, DeckBody, DeckPoint, LineType, read_moordyn
+from .safety import careful_reader
 
 
+@careful_reader()
 def from_moordyn(
     source: str | Path | Deck,
     *,

@@ -6,8 +6,6 @@ Every mistake is a `ScenarioError` that gives the file, the key and the reason.
 
 import dataclasses
 import inspect
-import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,9 @@ from ..simulation.options import OptionKeywords
 from ..simulation.solvers.registry import SOLVERS
 from ..system.state import State
 from ..system.system import System
+from .safety import check_inside, references_within
 from .scenario_kinds import FUNCTIONS, PARTS
+from .scenario_limits import MAX_SAVES, parse_scenario, shown
 from .scenario_mechanism import Machine, read_machine
 from .scenario_table import POSE, TablePlace
 
@@ -32,6 +32,8 @@ SIMULATION = {"t0", "t1", "saveat"} | OptionKeywords.__annotations__.keys() - {
     "adjoint",
     "ledger",
 }
+MAX_STEPS = 100_000_000  # of a whole run
+COUNTED = {"save_every": MAX_SAVES, "control_period": MAX_SAVES, "dt": MAX_STEPS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,28 +59,46 @@ def _simulation(place: TablePlace, table: Mapping[str, Any]) -> dict[str, Any]:
             if value not in tuple(SOLVERS):
                 there = ", ".join(SOLVERS)
                 raise (place / key).error(
-                    f"unknown solver {value!r}; there are {there}"
+                    f"unknown solver {shown(value)}; there are {there}"
                 )
         elif key == "max_steps":
             how[key] = int((place / key).numbers(value, ()))
+            if not 1 <= how[key] <= MAX_STEPS or how[key] != value:
+                raise (place / key).error(
+                    f"is a whole number from 1 to {MAX_STEPS}, not {value}"
+                )
         elif key in ("saveat", "jumps"):
             how[key] = (place / key).numbers(value)
+            if how[key].ndim != 1 or not how[key].size:
+                raise (place / key).error(f"is a list of times, not {shown(value)}")
         elif key == "control_delay":
             if not isinstance(value, bool):
-                raise (place / key).error(f"is true or false, not {value!r}")
+                raise (place / key).error(f"is true or false, not {shown(value)}")
         else:
             how[key] = float((place / key).numbers(value, ()))
             if key in ("dt", "control_period", "save_every") and not how[key] > 0:
                 raise (place / key).error(f"must be positive, got {value}")
+    t0, span = how.get("t0", 0.0), how["t1"] - how.get("t0", 0.0)
+    if not 0 < span < np.inf:
+        raise (place / "t1").error(f"must be after t0 = {t0:g} s, got {how['t1']:g}")
+    for key, most in COUNTED.items():
+        if span / how.get(key, span) > most:
+            raise (place / key).error(
+                f"{how[key]:g} s asks for {span / how[key]:.3g} of them in {span:g} s; "
+                f"at most {most} are possible"
+            )
     if "save_every" in how:
-        every, span = how.pop("save_every"), how["t1"] - how.get("t0", 0.0)
-        n = math.floor(span / every + 1e-9)
-        how["saveat"] = how.get("t0", 0.0) + every * np.arange(n + 1)
+        every = how.pop("save_every")
+        n = int(span / every + 1e-9)
+        how["saveat"] = t0 + every * np.arange(n + 1)
     return how
 
 
 def read_scenario(
-    path: str | Path, kinds: Iterable[Callable[..., Any]] = ()
+    path: str | Path,
+    kinds: Iterable[Callable[..., Any]] = (),
+    *,
+    allow_outside: bool = False,
 ) -> Scenario:
     """Return the machine of a scenario file, and what to do with it.
 
@@ -86,14 +106,40 @@ def read_scenario(
 
     - `kinds`: what the file may name beside the library's own parts: classes of parts,
         and functions that return a part.
+    - `allow_outside`: whether files that it names, and files that these refer to, may
+        lie outside of its folder.
     """
     path = Path(path)
     place = TablePlace(path.name)
-    try:
-        data = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise place.error(f"not a TOML file: {error}") from error
-    place.keys_of(data, SECTIONS, ("simulation",))
+    with place.guard(), references_within(None if allow_outside else path.parent):
+        data = parse_scenario(path)
+        place.keys_of(data, SECTIONS, ("simulation",))
+        _check_files(place / "mechanism", data, path.parent, allow_outside)
+        return _read(place, path, data, kinds)
+
+
+def _check_files(
+    place: TablePlace, data: Mapping[str, Any], folder: Path, allow_outside: bool
+) -> None:
+    """Raise if a file that the scenario names lies outside of its folder."""
+    source = data.get("mechanism", {})
+    for key in ("mjcf", "urdf"):
+        if not isinstance(source, Mapping) or key not in source:
+            continue
+        if not isinstance(source[key], str) or not source[key].isprintable():
+            raise (place / key).error(f"expected a file, got {shown(source[key])}")
+        if not allow_outside:
+            with (place / key).guard():
+                check_inside(folder / source[key], folder, repr(source[key]))
+
+
+def _read(
+    place: TablePlace,
+    path: Path,
+    data: Mapping[str, Any],
+    kinds: Iterable[Callable[..., Any]],
+) -> Scenario:
+    """Return the scenario of a file's tables."""
     machine = read_machine(place, data, path.parent)
     mechanism = machine.mechanism
     known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
@@ -106,7 +152,9 @@ def read_scenario(
         (place / section).keys_of(table, table if isinstance(table, Mapping) else ())
         for name, fields in table.items():
             kind = (
-                known.get(fields.get("type", "")) if isinstance(fields, dict) else None
+                known.get(str(fields.get("type", "")))
+                if isinstance(fields, dict)
+                else None
             )
             if kind and water and "fluid" in inspect.signature(kind).parameters:
                 fields = {"fluid": water, **fields}
@@ -118,7 +166,8 @@ def read_scenario(
         spot = place / "input" / name
         if isinstance(value, Mapping):
             functions[name] = spot.choose(FUNCTIONS, value)
-            inputs[name] = functions[name](jnp.zeros(()))
+            with spot.guard():
+                inputs[name] = functions[name](jnp.zeros(()))
         else:
             inputs[name] = spot.numbers(value)
     initial = (place / "initial").keys_of(
@@ -128,8 +177,8 @@ def read_scenario(
     wanted = output.keys_of(data.get("output", {}), ("frames", "reactions", "signals"))
     for key, value in wanted.items():
         if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-            raise (output / key).error(f"expected a list of names, got {value!r}")
-    try:
+            raise (output / key).error(f"expected a list of names, got {shown(value)}")
+    with place.guard():
         system = System(mechanism, named, inputs)
         y0 = _start(place / "initial", system, machine, initial)
         for frame in wanted.get("frames", ()):
@@ -142,8 +191,6 @@ def read_scenario(
                 raise ValueError(
                     f"unknown signal {signal!r}; there are {', '.join(signals)}"
                 )
-    except ValueError as error:
-        raise place.error(error) from error
     return Scenario(
         str(data.get("title", path.stem)),
         system,
@@ -184,14 +231,12 @@ SHAPES = {
 
 def _shape(place: TablePlace, table: Any, mechanism: Mechanism) -> dict[str, Any]:
     """How a body is drawn."""
-    if not isinstance(table, Mapping) or table.get("type") not in SHAPES:
+    if not isinstance(table, Mapping) or table.get("type") not in tuple(SHAPES):
         raise place.error(f"expected a table with a type, one of {', '.join(SHAPES)}")
     needed = SHAPES[table["type"]]
     place.keys_of(table, ("type", "body", "color", *needed, *POSE), ("body", *needed))
-    try:
+    with (place / "body").guard():
         mechanism.index(table["body"])
-    except ValueError as error:
-        raise place.error(error) from error
     offset = place.pose(table)
     sizes = {k: (place / k).numbers(table[k]) for k in needed}
     forward_kinematics = {"offset": (np.asarray(offset.R), np.asarray(offset.p))}

@@ -14,6 +14,7 @@ from .dh import from_dh
 from .mjcf import from_mjcf
 from .mjcf_system import Keyframe, keyframes, system_from_mjcf
 from .scenario_kinds import JOINTS
+from .scenario_limits import shown
 from .scenario_table import POSE, ScenarioError, TablePlace
 from .urdf import from_urdf, system_from_urdf
 
@@ -112,7 +113,7 @@ def _body(place: TablePlace, table: Any) -> Body:
     place.keys_of(table, (*known, "armature"), ("name", "joint", "mass"))
     for key in ("name", "parent"):
         if not isinstance(table.get(key, ""), str):
-            raise (place / key).error(f"expected a name, got {table[key]!r}")
+            raise (place / key).error(f"expected a name, got {shown(table[key])}")
     place = TablePlace(place.file, f"body {table['name']!r}")
     joint = dict(table["joint"]) if isinstance(table["joint"], Mapping) else {}
     joint_name = joint.pop("name", "")

@@ -1,15 +1,18 @@
 """Tables of a scenario file: checked values, and errors that name file and key."""
 
+import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from ..files import one_line
 from ..multibody.spatial import Pose, pose_rpy, quat_to_rotation
 from ..typing import converter_of
 from .scenario_kinds import CONTACTS, INNER, TOUCHING
+from .scenario_limits import check_field, shown
 
 
 POSE = ("position", "roll_pitch_yaw", "quaternion")  # keys of a place
@@ -31,7 +34,24 @@ class TablePlace:
     def error(self, reason: Any) -> ScenarioError:
         """Return an error that gives the file, the key and the reason."""
         where = f"{'.'.join(self.keys)}: " if self.keys else ""
-        return ScenarioError(f"{self.file}: {where}{reason}")
+        return ScenarioError(f"{one_line(self.file)}: {one_line(f'{where}{reason}')}")
+
+    @contextlib.contextmanager
+    def guard(self) -> Iterator[None]:
+        """Turn whatever is raised inside into an error that says where it was."""
+        try:
+            yield
+        except ScenarioError:
+            raise
+        except MemoryError as error:
+            raise self.error("it asks for more memory than there is") from error
+        except RecursionError as error:
+            raise self.error("it is nested too deeply") from error
+        except (ValueError, TypeError, OSError) as error:
+            notes = getattr(error, "__notes__", ())
+            raise self.error(" ".join([*notes, str(error)])) from error
+        except Exception as error:
+            raise self.error(f"{type(error).__name__}: {error}") from error
 
     def keys_of(self, table: Any, known: Iterable[str], required: Iterable[str] = ()):
         """Checks the keys of a table, and returns it."""
@@ -51,14 +71,16 @@ class TablePlace:
     def numbers(self, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
         """Finite numbers of one of these shapes."""
         try:
+            if np.asarray(value).dtype.kind not in "iuf":  # not text, true or a date
+                raise ValueError
             array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise self.error(f"expected numbers, got {value!r}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise self.error(f"expected numbers, got {shown(value)}") from None
         if shapes and array.shape not in shapes:
             said = " or ".join("x".join(map(str, s)) or "one" for s in shapes)
-            raise self.error(f"expected {said} numbers, got {value!r}")
+            raise self.error(f"expected {said} numbers, got {shown(value)}")
         if not np.isfinite(array).all():
-            raise self.error(f"numbers must be finite, got {value!r}")
+            raise self.error(f"numbers must be finite, got {shown(value)}")
         return array
 
     def build(self, kind: Any, table: Mapping[str, Any]) -> Any:
@@ -82,11 +104,12 @@ class TablePlace:
                 value = tuple(map(one, value))
             elif key in numbers:
                 value = (self / key).numbers(value)
+            if key not in numbers:
+                with (self / key).guard():
+                    check_field(kind, key, value)
             values[key] = value
-        try:
+        with self.guard():
             return kind(**values)
-        except (TypeError, ValueError) as error:
-            raise self.error(error) from error
 
     def choose(self, kinds: Mapping[str, Callable], table: Any) -> Any:
         """An instance of the kind that the table's `type` names."""
@@ -95,7 +118,7 @@ class TablePlace:
         name, rest = table["type"], {k: v for k, v in table.items() if k != "type"}
         if not isinstance(name, str) or name not in kinds:
             raise (self / "type").error(
-                f"unknown type {name!r}; there are {', '.join(kinds)}"
+                f"unknown type {shown(name)}; there are {', '.join(kinds)}"
             )
         return self.build(kinds[name], rest)
 

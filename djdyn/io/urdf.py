@@ -30,12 +30,14 @@ from .mjcf_draft import plain
 from .unsupported import as_kinds, listing, refuse
 from .urdf_inertia import idle_joints, is_physical, joint_inertias
 from .urdf_tree import MOVING, Link, read_links
+from .xml_safety import careful_xml
 
 
 ROOT_JOINT = "root_joint"
 STOP_TIME = 0.02  # s, of a stop's spring and damper, as MuJoCo's by default
 
 
+@careful_xml
 def from_urdf(
     path_or_text: str | os.PathLike,
     *,
@@ -76,6 +78,7 @@ def from_urdf(
     return _mechanism(links, floating_base)
 
 
+@careful_xml
 def system_from_urdf(
     path_or_text: str | os.PathLike,
     *,
