@@ -20,6 +20,7 @@ import controllers
 import djdyn
 import estimation
 from djdyn.export.c_source import export_c
+from djdyn.files import one_line
 from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError, user_cache
 
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "titan4": "experiments.benchmarks.titan4",
 }
 
+LONGEST_MESSAGE = 2000  # letters
 INTERRUPTED = 130  # the shell's status of a command that was ended by Ctrl-C
 
 
@@ -115,7 +117,8 @@ def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
 
 def _export(args: argparse.Namespace) -> int:
     """Write the system of a scenario as C."""
-    found = read_scenario(args.scenario, scenario.KINDS)
+    outside = args.allow_outside
+    found = read_scenario(args.scenario, scenario.KINDS, allow_outside=outside)
     how = found.simulation
     dt = how.get("dt") if args.dt is None else args.dt
     if dt is None:
@@ -159,6 +162,15 @@ def _list() -> int:
     return 0
 
 
+def _add_allow_outside(parser: argparse.ArgumentParser) -> None:
+    """Add the option that lets a scenario read files outside of its folder."""
+    parser.add_argument(
+        "--allow-outside",
+        action="store_true",
+        help="let the scenario read files outside of its folder",
+    )
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command; return 0, 1 if a metric fails its check, or 2 on bad input."""
     parser = argparse.ArgumentParser(
@@ -183,12 +195,14 @@ def main(argv: list[str] | None = None) -> int:
     sub = commands.add_parser("simulate", help="simulate a scenario file")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--out", type=Path, help="folder for the results")
+    _add_allow_outside(sub)
     sub = commands.add_parser("export", help="write the system of a scenario as C")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--c", type=Path, required=True, help="the C file to write")
     sub.add_argument("--solver", help="semi_implicit, rk4 or tsit5")
     sub.add_argument("--dt", type=float, help="length of the steps, s")
     sub.add_argument("--precision", choices=("float64", "float32"))
+    _add_allow_outside(sub)
     args = parser.parse_args(argv)
     cache = user_cache()
     jax.config.update("jax_compilation_cache_dir", str(cache) if cache else None)
@@ -203,15 +217,18 @@ def main(argv: list[str] | None = None) -> int:
                 return _run(args, "benchmark", BENCHMARKS)
             case "export":
                 return _export(args)
-        return scenario.run(args.scenario, args.out)
+        return scenario.run(args.scenario, args.out, args.allow_outside)
     except djdyn.SimulationError as error:
-        print(f"djdyn: {error}", file=sys.stderr)
+        print(f"djdyn: {one_line(error, LONGEST_MESSAGE)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("djdyn: interrupted; the results so far are on disk", file=sys.stderr)
         return INTERRUPTED
+    except MemoryError:
+        print("djdyn: this needs more memory than there is", file=sys.stderr)
+        return 2
     except (ValueError, OSError, ImportError, UnsupportedError) as error:
-        print(f"djdyn: {error}", file=sys.stderr)
+        print(f"djdyn: {one_line(error, LONGEST_MESSAGE)}", file=sys.stderr)
         return 2
 
 

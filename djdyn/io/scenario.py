@@ -6,6 +6,7 @@ Every mistake is a `ScenarioError` that gives the file, the key and the reason.
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -238,7 +239,15 @@ def _shape(place: TablePlace, table: Any, mechanism: Mechanism) -> dict[str, Any
     with (place / "body").guard():
         mechanism.index(table["body"])
     offset = place.pose(table)
-    sizes = {k: (place / k).numbers(table[k]) for k in needed}
+    color = table.get("color", "#000000")
+    if not isinstance(color, str) or not re.fullmatch("#[0-9a-fA-F]{6}", color):
+        raise (place / "color").error(f"is like '#336699', not {shown(color)}")
+    sizes = {}
+    for key in needed:
+        shape = (3,) if key == "size" else ()
+        sizes[key] = (place / key).numbers(table[key], shape)
+        if not np.all(sizes[key] > 0):
+            raise (place / key).error(f"must be positive, got {shown(table[key])}")
     forward_kinematics = {"offset": (np.asarray(offset.R), np.asarray(offset.p))}
     forward_kinematics |= {"color": table["color"]} if "color" in table else {}
     return {"type": table["type"], "body": table["body"], **sizes, **forward_kinematics}

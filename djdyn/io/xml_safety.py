@@ -1,22 +1,26 @@
 """Care with XML: entities, depth, sizes, and files that it refers to."""
 
+import contextlib
+import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from xml.parsers import expat
 
 from ..files import read_text
 from .safety import careful_reader, check_inside
+from .unsupported import import_mujoco
 
 
 MAX_DEPTH = 200  # elements inside of each other
 MAX_ELEMENTS = 200_000
-MAX_COUNT = 1e7  # things that the numbers of one element ask for
+MAX_COPIES = 10_000  # of what is inside of elements with a count
+MAX_COUNT = 1e7  # other things that the numbers of one element ask for
 MAX_ENTRY = 1e6  # letters of an attribute
 FOLDERS = ("meshdir", "texturedir", "assetdir")
-COUNTS = ("count", "ncol", "nrow", "width", "height", "gridsize", "cellcount")
+COUNTS = ("ncol", "nrow", "width", "height", "gridsize", "cellcount")
 MEMORY = ("memory", "njmax", "nconmax", "nstack", "nkey", "nuserdata")
 WHOLE = re.compile(r"\d+")
 
@@ -25,15 +29,24 @@ class _References:
     """What one XML text has, gathered element by element."""
 
     def __init__(self) -> None:
-        self.depth, self.elements = 0, 0
+        self.elements = 0
+        self.copies = [1.0]  # of each element that is open, and of the text
         self.files: list[tuple[str, str]] = []  # what refers, and to what
         self.folders: list[str] = [""]
         self.includes: list[str] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Check an element and note what it refers to."""
-        self.depth, self.elements = self.depth + 1, self.elements + 1
-        if self.depth > MAX_DEPTH or self.elements > MAX_ELEMENTS:
+        words = WHOLE.findall(attributes.get("count", ""))
+        copies = math.prod(max(1.0, float(x[:300])) for x in words)
+        self.copies.append(self.copies[-1] * copies)
+        self.elements += 1
+        if self.copies[-1] > MAX_COPIES:
+            raise ValueError(
+                f"<{tag} count>: asks for {self.copies[-1]:.3g} copies, more than "
+                f"{MAX_COPIES}"
+            )
+        if len(self.copies) > MAX_DEPTH or self.elements > MAX_ELEMENTS:
             raise ValueError(
                 f"<{tag}>: more than {MAX_DEPTH} elements inside of each other, or "
                 f"{MAX_ELEMENTS} in all"
@@ -54,7 +67,7 @@ class _References:
     def end(self, tag: str) -> None:
         """Leave an element."""
         del tag
-        self.depth -= 1
+        self.copies.pop()
 
 
 def _check_counts(tag: str, attributes: Mapping[str, str]) -> None:
@@ -120,4 +133,33 @@ def check_xml(text: str, start: Path, folder: Path) -> None:
                     waiting.append((read_text(path), path.parent))
 
 
-careful_xml = careful_reader(check_xml)
+P, T = ParamSpec("P"), TypeVar("T")
+
+
+def careful_xml(
+    read: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], T]:
+    """Return a reader of XML that is safe, and has errors of one sentence."""
+
+    @functools.wraps(read)
+    def quiet(source: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        with _without_log():
+            return read(source, *args, **kwargs)
+
+    return careful_reader(check_xml)(quiet)
+
+
+@contextlib.contextmanager
+def _without_log() -> Iterator[None]:
+    """Keep MuJoCo from writing its warnings to a file in the working directory."""
+    try:
+        mujoco = import_mujoco()
+    except ImportError:  # the reader says so
+        yield
+        return
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)

@@ -26,9 +26,9 @@ KINDS = (
 )
 
 
-def run(path: Path, out: Path | None) -> int:
+def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:
     """Simulate a scenario and write its results, also those before a failure."""
-    scenario = read_scenario(path, KINDS)
+    scenario = read_scenario(path, KINDS, allow_outside=allow_outside)
     study = Study(scenario.title, path.name, out or Path("runs") / path.stem, stages=2)
     with study.progress:
         try:
@@ -44,6 +44,8 @@ def run(path: Path, out: Path | None) -> int:
                 except djdyn.SimulationError as failed:
                     _write(study, scenario, _reached(failed.trajectory))
                     raise
+                except (ValueError, TypeError) as error:  # of options together
+                    raise ValueError(f"{path.name}: simulation: {error}") from error
             with study.stage("report"):
                 _write(study, scenario, trajectory)
         finally:

@@ -12,11 +12,12 @@ from typing import Any
 import xarray as xr
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import djdyn
-from djdyn.files import replacing, write_text
+from djdyn.files import one_line, replacing, write_text
 from djdyn.view import Check, Report
 
 
@@ -60,17 +61,17 @@ class Study:
             TimeElapsedColumn(),
         )
         self.progress = Progress(*columns, console=self.console)
-        self.task = self.progress.add_task(title, total=stages)
+        self.task = self.progress.add_task(_plain(title), total=stages)
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Show a stage of the study in the progress bar, and time it."""
-        self.progress.update(self.task, description=name)
+        self.progress.update(self.task, description=_plain(name))
         start = time.perf_counter()
         yield
         self.progress.advance(self.task)
         taken = time.perf_counter() - start
-        self.progress.console.print(f"  {name} [dim]{taken:.1f} s[/dim]")
+        self.progress.console.print(f"  {_plain(name)} [dim]{taken:.1f} s[/dim]")
 
     def run_cases(self, quick: Sequence[Case], slow: Sequence[Case] = ()) -> None:
         """Run all cases, each as a stage; a quick run leaves out the slow ones."""
@@ -159,11 +160,12 @@ class Study:
         self.console.print(self.table())
         if self.sets:
             self.console.print("Parameters were changed: metrics are not judged.")
-        self.console.print(f"report: {path}")
+        self.console.print(f"report: {escape(str(path))}")
 
     def table(self) -> Table:
         """Return all metrics with their references and bounds, for the console."""
-        table = Table(title=self.report.title, title_justify="left", box=box.SIMPLE)
+        title = _plain(self.report.title)
+        table = Table(title=title, title_justify="left", box=box.SIMPLE)
         for column in ("quantity", "this run", "reference", "difference", "allowed"):
             side = "left" if column == "quantity" else "right"
             table.add_column(column, justify=side, no_wrap=True)
@@ -171,7 +173,12 @@ class Study:
         number = lambda x: "" if x is None else f"{x:.5g}"
         for c in self.checks:
             mark = {True: "[green]ok[/green]", False: "[red]off[/red]", None: ""}
-            name = f"{c.quantity} [dim]{c.unit}[/dim]".strip()
+            name = f"{_plain(c.quantity)} [dim]{_plain(c.unit)}[/dim]".strip()
             cells = map(number, (c.value, c.reference, c.difference))
             table.add_row(name, *cells, c.allowed, mark[c.passed])
         return table
+
+
+def _plain(text: object) -> str:
+    """Return text of the user without what a terminal would take for commands."""
+    return escape(one_line(text, 200))

@@ -1,7 +1,9 @@
 """Cases: a kind of file, a number and a seed make a file and say who reads it."""
 
+import contextlib
 import dataclasses
 import functools
+import io
 import json
 import random
 import struct
@@ -16,6 +18,7 @@ from djdyn.io.mjcf import from_mjcf, from_urdf
 from djdyn.io.moordyn import read_moordyn
 from djdyn.io.scenario import read_scenario
 from estimation.markers.files import read_c3d, read_csv, read_ndi, read_trc
+from experiments.__main__ import main
 from experiments.harness.scenario import KINDS
 
 from . import seeds
@@ -143,8 +146,18 @@ def _read_scenario(path: Path) -> Any:
     return read_scenario(path, KINDS)
 
 
+def _simulate(path: Path) -> None:
+    """Run the command on a scenario; raise what it says if its status is 2."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        status = main(["simulate", str(path), "--out", str(path.parent / "out")])
+    if status == 2:
+        raise ValueError(said.getvalue().removeprefix("djdyn: ").removesuffix("\n"))
+
+
 READERS = {
     "scenario": Kind(".toml", _read_scenario, _scenarios, _scenario),
+    "simulate": Kind(".toml", _simulate, _scenarios, _scenario),
     "csv": _marker_kind(".csv", read_csv),
     "trc": _marker_kind(".trc", read_trc),
     "ndi": _marker_kind(".xls", read_ndi),

@@ -20,9 +20,14 @@ class Watch:
             wanted = IN_ACCESS | IN_OPEN
             libc.inotify_add_watch(self._file, os.fsencode(folder), wanted)
 
+    @property
+    def blind(self) -> bool:
+        """Whether this system tells nothing of files that are opened."""
+        return self._file < 0
+
     def opened(self) -> bool:
         """Return whether a file was opened since the last call."""
-        if self._file < 0:
+        if self.blind:
             return False
         try:
             return bool(os.read(self._file, 65536))

@@ -1,11 +1,14 @@
 """Functions that all formats of marker files share: units, axes, gaps, tables."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 from jaxtyping import Float
+
+from djdyn.files import one_line
 
 from ..recording import MarkerData
 
@@ -26,7 +29,36 @@ UNITS = {
     "ft": 0.3048,
     "feet": 0.3048,
 }
+MAX_FILE = 1_000_000_000  # bytes
 HIDDEN_COORDINATE = 1e10  # in any unit: larger numbers mean a hidden marker
+
+
+P = ParamSpec("P")
+
+
+def careful(
+    read: Callable[Concatenate[str | Path, P], MarkerData],
+) -> Callable[Concatenate[str | Path, P], MarkerData]:
+    """Return a reader whose errors are one sentence that names the file."""
+
+    @functools.wraps(read)
+    def reader(path: str | Path, *args: P.args, **kwargs: P.kwargs) -> MarkerData:
+        path = Path(path)
+        name = one_line(path.name)
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{name}: this is no ordinary file")
+        if path.exists() and path.stat().st_size > MAX_FILE:
+            raise ValueError(f"{name}: the file is larger than {MAX_FILE / 1e9:g} GB")
+        try:
+            return read(path, *args, **kwargs)
+        except MemoryError as error:
+            raise ValueError(f"{name}: it does not fit into memory") from error
+        except (ValueError, LookupError, ArithmeticError, RuntimeError) as error:
+            said = one_line(error)
+            said = said if said.startswith(name) else f"{name}: {said}"
+            raise ValueError(said) from error
+
+    return reader
 
 
 def metres(unit: str, where: str) -> float:

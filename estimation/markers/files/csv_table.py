@@ -9,7 +9,16 @@ import numpy as np
 from djdyn.typing import Number
 
 from ..recording import MarkerData
-from ._text import UNITS, assemble, cell_of, delimiter_of, lines_of, metres, numbers
+from ._text import (
+    UNITS,
+    assemble,
+    careful,
+    cell_of,
+    delimiter_of,
+    lines_of,
+    metres,
+    numbers,
+)
 
 
 TIME = re.compile(r"(?:t|time)(?:[ _]*[\[(]?(ms|s|sec|seconds?)[\])]?)?", re.I)
@@ -20,6 +29,7 @@ COORDINATE = re.compile(
 )
 
 
+@careful
 def read_csv(
     path: str | Path,
     *,

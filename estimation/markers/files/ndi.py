@@ -7,6 +7,7 @@ from typing import Any
 from ..recording import MarkerData
 from ._text import (
     assemble,
+    careful,
     cell_of,
     delimiter_of,
     frames_of,
@@ -20,6 +21,7 @@ from ._text import (
 HEAD = re.compile(r"(.+?)[ _.]([xyz])", re.I)
 
 
+@careful
 def read_ndi(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
     """Read 3-D data exported as text: frames, frequency and unit, then a table.
 

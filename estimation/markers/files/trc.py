@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..recording import MarkerData
-from ._text import assemble, cell_of, lines_of, metres, number, numbers
+from ._text import assemble, careful, cell_of, lines_of, metres, number, numbers
 
 
 HEADER = (
@@ -15,6 +15,7 @@ HEADER = (
 ).split()
 
 
+@careful
 def read_trc(path: str | Path, *, axes: str | Any | None = None) -> MarkerData:
     """Read a TRC file, whose header names the unit.
 
