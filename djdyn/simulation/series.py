@@ -4,6 +4,8 @@ xarray and pandas are imported when they are asked for, not with the library.
 """
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +55,33 @@ def save_dataset(data: "xarray.Dataset", path: str | Path) -> None:
         raise ValueError(f"series are saved as .nc or .npz, not {path.name!r}")
 
 
+LONGEST_READ = 6.0  # s, and more for large files
+READING_SPEED = 2e6  # bytes/s, at the least
+
+
+def _check_hdf5(path: Path) -> None:
+    """Raise if another process cannot read all of a file: damage can hang HDF5."""
+    script = Path(__file__).with_name("_hdf5_probe.py")
+    size = path.stat().st_size if path.is_file() else 0
+    limit = LONGEST_READ + size / READING_SPEED
+    command = [sys.executable, str(script), str(path.absolute())]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=limit)
+        said = done.stderr.decode("utf-8", "replace").rpartition("\n")[2]
+        said = said if done.returncode in (0, 1) else "HDF5 crashes on it"
+    except subprocess.TimeoutExpired:
+        said = f"HDF5 does not end within {limit:.3g} s"
+    if said:
+        raise ValueError(f"{path} is not a file of series: {said}")
+
+
 def load_dataset(path: str | Path) -> "xarray.Dataset":
     """Return the labelled series in a file that `Trajectory.save` wrote."""
     import xarray as xr
 
     path = Path(path)
     if path.suffix == ".nc":
+        _check_hdf5(path)
         try:
             return xr.load_dataset(path, engine="h5netcdf")
         except (OSError, ValueError, KeyError, RuntimeError) as error:

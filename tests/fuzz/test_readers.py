@@ -9,7 +9,7 @@ from .watch import Watch
 
 
 # The first compiles; the others trace, or start a process each.
-FEW = {"simulate": 0, "scenario": 12, "c3d": 2}
+FEW = {"simulate": 0, "scenario": 12, "c3d": 2, "series-nc": 2}
 COUNT = 40
 SEED = 1
 

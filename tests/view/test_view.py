@@ -1,5 +1,7 @@
 """The report's numbers, words and errors; `test_browser.py` looks at the page."""
 
+import html.parser
+import json
 import re
 import subprocess
 import sys
@@ -42,6 +44,63 @@ def test_text_is_escaped():
     assert "<script>alert" not in page
     assert page.count("</script>") == 5  # those of the template
     assert "<code>a &lt; b</code>" in page
+
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "]]>",
+    "{{scenes}}",
+    '" onclick=alert(1) x="',
+    "' ; ${7*7} `code` \\u003c/script>",
+    "\u2028\u202e\x1b[31m",
+)
+
+
+class Elements(html.parser.HTMLParser):
+    """Tags and attributes of a page, and the text of its data."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.data = [], set(), {}
+        self.inside = ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.inside = dict(attrs).get("id", "") if tag == "script" else ""
+
+    def handle_data(self, data):
+        self.data[self.inside] = self.data.get(self.inside, "") + data
+
+
+def page_of(name: str) -> Elements:
+    report = Report(name, name)
+    report.text(name)
+    report.table(name, [name], [[name]])
+    report.matrix(name, [name], [[1.0]])
+    report.comparison(name, [(name, name, 1.0, None, None, name)])
+    report.plot(name, (name, name, T), (name, name), {name: T})
+    scene = Scene(T)
+    scene.sphere(name, 1.0)
+    scene.arrow(f"{name} arrow", np.zeros(3), np.ones(3), unit=name)
+    report.scene(scene, name)
+    report.summary(name, name, name)
+    found = Elements()
+    found.feed(report.html())
+    return found
+
+
+def test_hostile_names_add_nothing_to_the_page():
+    plain = page_of("plain")
+    for name in HOSTILE:
+        found = page_of(name)
+        tags = [tag for tag in found.tags if tag != "code"]  # of backticks, and breaks
+        assert [t for t in tags if t != "wbr"] == [t for t in plain.tags if t != "wbr"]
+        assert found.attributes == plain.attributes
+        legend = json.loads(found.data["scenes"])[0]["legend"]
+        assert legend[0]["name"] == name
+        json.loads(found.data["plots"])
 
 
 @pytest.mark.parametrize(
