@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..multibody.joints import Prismatic, Revolute
 from ..multibody.mechanism import WORLD, Body, Frame, Mechanism
 from ..multibody.spatial import Pose, identity_pose, rotation_x, rotation_z, translation
+from ..typing import known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,6 +117,9 @@ def _links(table: Table) -> list[DHLink]:
                     else f"row {number} has no name"
                 )
             row = DHLink(**row)
+        if not isinstance(row, DHLink) or not isinstance(row.name, str):
+            raise ValueError(f"row {number} is no link with a name")
+        _check_numbers(row)
         if row.type not in ("revolute", "prismatic"):
             raise ValueError(
                 f"link {row.name!r}: type must be revolute or prismatic, "
@@ -124,6 +129,20 @@ def _links(table: Table) -> list[DHLink]:
     if not links:
         raise ValueError("the table has no rows")
     return links
+
+
+def _check_numbers(link: DHLink) -> None:
+    """Raise where a value is known and is not one or more finite numbers."""
+    for field in ("alpha", "a", "d", "theta", "mass", "com", "inertia"):
+        value = getattr(link, field)
+        if not known(*(value if isinstance(value, list | tuple) else (value,))):
+            continue
+        try:
+            finite = np.all(np.isfinite(np.asarray(value, dtype=float)))
+        except (TypeError, ValueError, OverflowError):
+            finite = False
+        if not finite:
+            raise ValueError(f"link {link.name!r}: {field} must be finite numbers")
 
 
 def _fixed_part_of_z(link: DHLink) -> Pose:

@@ -217,3 +217,22 @@ def test_bad_tables_are_refused(rows, sentence):
 def test_unknown_convention_is_refused():
     with pytest.raises(ValueError, match="unknown convention 'khalil'; there are paul"):
         from_dh([DHLink("x", mass=1.0)], convention="khalil")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            {"name": "a", "mass": 1.0, "theta": float("nan")},
+            "link 'a': theta must be f",
+        ),
+        (
+            {"name": "a", "mass": 1.0, "com": [0.0, float("inf"), 0.0]},
+            "com must be fin",
+        ),
+        ({"name": "a", "mass": "heavy"}, "link 'a': mass must be finite numbers"),
+    ],
+)
+def test_rows_that_are_no_links_are_named(row, said):
+    with pytest.raises(ValueError, match=said):
+        dh_initial_q([row])
