@@ -7,15 +7,17 @@ names the file. `references_within` says which files a file may refer to.
 import contextlib
 import contextvars
 import functools
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from ..files import one_line, read_text
 
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 DATA_ERRORS = (
     ValueError,
     ArithmeticError,
@@ -61,7 +63,7 @@ def as_path(source: Any) -> Path | None:
 
 def careful_reader(
     check: Callable[[str, Path, Path], None] | None = None,
-) -> Callable[[Callable[Concatenate[Any, P], T]], Callable[Concatenate[Any, P], T]]:
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator for functions that read a file, or its text.
 
     **Arguments:**
@@ -70,11 +72,12 @@ def careful_reader(
       folder that they must not leave, and raises if the text must not be read.
     """
 
-    def decorate(
-        read: Callable[Concatenate[Any, P], T],
-    ) -> Callable[Concatenate[Any, P], T]:
+    def decorate(read: Callable[P, T]) -> Callable[P, T]:
+        first = next(iter(inspect.signature(read).parameters))
+
         @functools.wraps(read)
-        def careful(source: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+        def careful(*args: P.args, **kwargs: P.kwargs) -> T:
+            source: Any = args[0] if args else kwargs.get(first)
             path = as_path(source)
             try:
                 if path is not None:
@@ -83,7 +86,7 @@ def careful_reader(
                     text, start = source, Path.cwd()
                 if check is not None and isinstance(text, str):
                     check(text, start, _folder.get() or start)
-                return read(source, *args, **kwargs)
+                return read(*args, **kwargs)
             except Exception as error:
                 compiled = type(error).__module__.startswith("mujoco")
                 if isinstance(error, DATA_ERRORS) or compiled:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from xml.parsers import expat
 
 from ..files import read_text
@@ -133,18 +133,17 @@ def check_xml(text: str, start: Path, folder: Path) -> None:
                     waiting.append((read_text(path), path.parent))
 
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def careful_xml(
-    read: Callable[Concatenate[Any, P], T],
-) -> Callable[Concatenate[Any, P], T]:
+def careful_xml(read: Callable[P, T]) -> Callable[P, T]:
     """Return a reader of XML that is safe, and has errors of one sentence."""
 
     @functools.wraps(read)
-    def quiet(source: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    def quiet(*args: P.args, **kwargs: P.kwargs) -> T:
         with _without_log():
-            return read(source, *args, **kwargs)
+            return read(*args, **kwargs)
 
     return careful_reader(check_xml)(quiet)
 

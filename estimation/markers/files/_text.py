@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, ParamSpec
 
 import numpy as np
 from jaxtyping import Float
@@ -36,21 +36,20 @@ HIDDEN_COORDINATE = 1e10  # in any unit: larger numbers mean a hidden marker
 P = ParamSpec("P")
 
 
-def careful(
-    read: Callable[Concatenate[str | Path, P], MarkerData],
-) -> Callable[Concatenate[str | Path, P], MarkerData]:
+def careful(read: Callable[P, MarkerData]) -> Callable[P, MarkerData]:
     """Return a reader whose errors are one sentence that names the file."""
 
     @functools.wraps(read)
-    def reader(path: str | Path, *args: P.args, **kwargs: P.kwargs) -> MarkerData:
-        path = Path(path)
+    def reader(*args: P.args, **kwargs: P.kwargs) -> MarkerData:
+        given: Any = args[0] if args else kwargs.get("path", "")
+        path = Path(given)
         name = one_line(path.name)
         if path.exists() and not path.is_file():
             raise ValueError(f"{name}: this is no ordinary file")
         if path.exists() and path.stat().st_size > MAX_FILE:
             raise ValueError(f"{name}: the file is larger than {MAX_FILE / 1e9:g} GB")
         try:
-            return read(path, *args, **kwargs)
+            return read(*args, **kwargs)
         except MemoryError as error:
             raise ValueError(f"{name}: it does not fit into memory") from error
         except (ValueError, LookupError, ArithmeticError, RuntimeError) as error:
