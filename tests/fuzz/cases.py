@@ -14,7 +14,7 @@ from typing import Any
 
 import controllers
 import djdyn
-from djdyn.io.mjcf import from_mjcf, from_urdf
+from djdyn.io import from_mjcf, from_urdf
 from djdyn.io.moordyn import read_moordyn
 from djdyn.io.scenario import read_scenario
 from estimation.markers.files import read_c3d, read_csv, read_ndi, read_trc
