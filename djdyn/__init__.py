@@ -58,6 +58,7 @@ from .multibody.dynamics import (
 from .multibody.joints import (
     AbstractJoint as AbstractJoint,
     AbstractVectorJoint as AbstractVectorJoint,
+    Cartesian as Cartesian,
     Cylindrical as Cylindrical,
     Fixed as Fixed,
     Free as Free,

@@ -96,3 +96,19 @@ def signed_sqrt(x: Field, width: Field) -> Field:
     root = jnp.sqrt(jnp.where(far, jnp.abs(x), width))
     near = x * (3 - jnp.abs(x) / width) / (2 * jnp.sqrt(width))
     return jnp.where(far, jnp.sign(x) * root, near)
+
+
+def hat_weights(
+    x: Float[Array, ""], lines: Float[Array, " n"], width: Field
+) -> Float[Array, " n"]:
+    """Weights of values at increasing `lines` in their linear interpolation at `x`.
+
+    Slopes change within `width` of a line; beyond the first and last they are zero.
+    """
+    eye = jnp.eye(len(lines), dtype=lines.dtype)
+    if len(lines) == 1:
+        return eye[0]
+    flat = jnp.zeros_like(eye[:1])
+    slopes = (eye[1:] - eye[:-1]) / (lines[1:] - lines[:-1])[:, None]
+    bends = jnp.concatenate([slopes, flat]) - jnp.concatenate([flat, slopes])
+    return eye[0] + ramp(x - lines, width) @ bends

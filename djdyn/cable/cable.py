@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..marine.sea_bed import SeaBed
 from ..marine.water import Fluid
 from ..multibody.kinematics import World
 from ..parts.base import InstantView, Response, Signals
@@ -35,6 +36,7 @@ from .implicit_chain import AbstractLinePart, Chain
 from .properties import CableProperties
 from .snapshot import CableSnapshot
 from .spline import Mesh, graded
+from .start import sagging
 
 
 def _fractions(mesh: Any) -> tuple[float, ...]:
@@ -54,6 +56,7 @@ class Cable(AbstractLinePart):
       hundredth of `length`.
     - `lumping`: `"spline"` gives nodes the integrals of their splines, `"half"` half of
       each neighbouring element.
+    - `ground`: the sea bed that the nodes may touch, by the line's diameter.
 
     Outputs: `length`, `payout` (rate of both winches), the tensions `tail_tension` and
     `head_tension`, which are the forces in the line where it is held (the inertia of
@@ -84,6 +87,7 @@ class Cable(AbstractLinePart):
         converter=optional(si("m", above=0.0)), default=None
     )
     lumping: str = eqx.field(static=True, default="spline")
+    ground: SeaBed | None = None
 
     def __check_init__(self):
         x = np.array(self.mesh)
@@ -110,6 +114,9 @@ class Cable(AbstractLinePart):
                     f"a {type(what).__name__} at {float(what.position):g} m is beyond "
                     f"the line of {float(self.length):g} m"
                 )
+        if self.ground is not None and known(self.rope.diameter):
+            if not float(self.rope.diameter) > 0:
+                raise ValueError("a line on the sea bed needs a diameter")
 
     # Structure ----------------------------------------------------------------------
 
@@ -159,14 +166,8 @@ class Cable(AbstractLinePart):
             tail = jnp.zeros(3, down.dtype)
         head = tail + self.length * down if head is None else head  # pyright: ignore
         tail = head + self.length * down if tail is None else tail
-        chord = norm(head - tail)
-        surplus = self.length - chord
-        square = jnp.where(
-            surplus > 0, 0.375 * surplus * (self.length + chord / 3), 1.0
-        )
-        sag = jnp.where(surplus > 0, jnp.sqrt(square), 0.0)
-        x = jnp.asarray(self.mesh, down.dtype)[:, None]
-        r = tail[None] + x * (head - tail)[None] + 4 * sag * x * (1 - x) * down[None]
+        x = jnp.asarray(self.mesh, down.dtype)
+        r = sagging(tail, head, self.length, down, x, self.ground)
         still = jax.tree.map(jnp.zeros_like, self.initial_state())
         return {**still, "r": r[self.free]}
 
@@ -257,7 +258,8 @@ class Cable(AbstractLinePart):
     ) -> Scalar:
         line = self.snapshot(t, state, world, self.rates(signals))
         slip = line.w - line.current
-        return line.damping_loss - jnp.sum(line.drag * slip)
+        rubbed = jnp.sum(line.rubbing * line.w)
+        return line.damping_loss - jnp.sum(line.drag * slip) - rubbed
 
     def power_in(
         self, t: Scalar, state: dict, world: World, signals: Signals

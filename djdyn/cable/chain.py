@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 
 from ..multibody.kinematics import World
@@ -39,6 +40,11 @@ def spring_chain(
     P = along[:, :, None] * along[:, None, :]
     Q = jnp.eye(3, dtype=P.dtype)[None] - P
     over = lambda x: (STIFFER * x / lengths)[:, None, None]
+    ground, area = line.cable.ground, line.shares * line.length * rope.diameter
+    none = jnp.zeros_like(line.mass)
+    bed = (none, none)
+    if ground is not None:
+        bed = jax.vmap(ground.slopes)(rows, line.w, area)
     return Chain(
         line.mass,
         over(rope.EA * tight) * P + over(pull + rope.EI * bent) * Q,
@@ -46,6 +52,7 @@ def spring_chain(
         along * shares[:, None],
         {n: (p.body, p.p, _motion(ends[n])) for n, p in line.held()},
         line.cable.free,
+        bed,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -32,7 +33,8 @@ class Chain(eqx.Module):
     `fed` is how a spring grows with what winches have paid out. `held` gives, for end
     nodes 0 and -1 that are held, the body or None, the point, and point and velocity as
     a function of time and world. `free` are the nodes whose states are the part's `r`
-    and `v`.
+    and `v`. `bed` is the stiffness and the damping between nodes and the ground, which
+    held nodes leave to what holds them.
     """
 
     mass: Float[Array, "nodes 3 3"]
@@ -41,6 +43,7 @@ class Chain(eqx.Module):
     fed: Float[Array, "elements 3"]
     held: dict[int, tuple[str | None, Vec3, Callable[[Scalar, World], Any]]]
     free: slice = eqx.field(static=True)
+    bed: tuple[Float[Array, "nodes 3 3"], Float[Array, "nodes 3 3"]]
 
     def pad(self, rows: Float[Array, "free 3"]) -> Float[Array, "nodes 3"]:
         """Zeros for the ends that are held."""
@@ -83,7 +86,11 @@ class ChainSolver:
             self.ends[node] = yields, shown
             mass = mass.at[node].set(shown)
         self.mass = mass
-        self.factors = _factor(mass, chain, h)
+        loose = np.ones((len(mass), 1, 1))
+        loose[list(chain.held)] = 0.0
+        self.bed = tuple(jnp.asarray(loose, mass.dtype) * x for x in chain.bed)
+        rests = h * self.bed[1] + h**2 * self.bed[0]
+        self.factors = _factor(mass + rests, chain, h)
 
     def solve(self, q: Array, v: Array, own: dict, clock: float) -> tuple[dict, Array]:
         """Return the line's own rates, and what to add to those of the speeds.
@@ -104,6 +111,7 @@ class ChainSolver:
         pull = jnp.einsum("eij,ej->ei", chain.stiffness, stretch)
         zero = jnp.zeros_like(pull[:1])
         pull = jnp.concatenate([pull, zero]) - jnp.concatenate([zero, pull])
+        pull = pull - jnp.einsum("nij,nj->ni", self.bed[0], r)
         x = _substitute(self.factors, jnp.einsum("nij,nj->ni", self.mass, u) + h * pull)
         more = jnp.zeros_like(v)
         for node, (yields, shown) in self.ends.items():

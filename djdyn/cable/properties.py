@@ -57,6 +57,9 @@ class CableProperties(eqx.Module):
     normal_drag: Scalar = eqx.field(converter=si("1", at_least=0.0), default=0.0)
     tangential_drag: Scalar = eqx.field(converter=si("1", at_least=0.0), default=0.0)
     added_mass: Scalar = eqx.field(converter=si("1", at_least=0.0), default=0.0)
+    tangential_added_mass: Scalar = eqx.field(
+        converter=si("1", at_least=0.0), default=0.0
+    )
 
     def __check_init__(self):
         check_values(self)
@@ -153,10 +156,12 @@ class CableProperties(eqx.Module):
         return -(density / 2 * self.diameter)[:, None] * push
 
     def added(self, density: Array, slope: Nodes) -> Float[Array, "nodes 3 3"]:
-        """Added mass per unit of length: across the line only."""
+        """Added mass per unit of length, across and along the line."""
         t = _unit(slope)
-        across = jnp.eye(3, dtype=t.dtype)[None] - t[:, :, None] * t[:, None, :]
-        return (density * self.area * self.added_mass)[:, None, None] * across
+        along = t[:, :, None] * t[:, None, :]
+        across = jnp.eye(3, dtype=t.dtype)[None] - along
+        share = self.added_mass * across + self.tangential_added_mass * along
+        return (density * self.area)[:, None, None] * share
 
 
 def _unit(x: Nodes) -> Nodes:

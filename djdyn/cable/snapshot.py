@@ -48,6 +48,7 @@ class CableSnapshot(eqx.Module):
     friction: Measures
     drag: Nodes
     current: Nodes
+    rubbing: Nodes  # damping and friction of the sea bed
     pushes: Float[Array, "forces 3"]
     damping_loss: Scalar
     tension: Float[Array, " nodes"]
@@ -101,6 +102,11 @@ class CableSnapshot(eqx.Module):
             current = jax.vmap(lambda p: fluid.velocity(p, t))(r)
             drag = lengths[:, 0] * rope.drag(density(r), slope, w - current)
             force = force + drag
+        rubbing = jnp.zeros_like(r)
+        if cable.ground is not None:
+            area = shares * length * rope.diameter
+            rubbing = jax.vmap(cable.ground.resistance)(r, w, area)
+            force = force + rubbing
 
         # The line's own forces, by virtual work.
         stress = jax.grad(lambda x: rope.energy(mesh, length, x))(measures)
@@ -121,8 +127,14 @@ class CableSnapshot(eqx.Module):
         return CableSnapshot(
             cable, world, places, length, offset, rates, feed, r, v, w, r_dot, measures,
             rate, motion, mass, mass_rate, load, -jnp.stack([turn0, turn1]), friction,
-            drag, current, pushes, 2 * loss, rope.tensions(measures, rate, damping),
+            drag, current, rubbing, pushes, 2 * loss,
+            rope.tensions(measures, rate, damping),
         )  # fmt: skip
+
+    @property
+    def shares(self) -> Float[Array, " nodes"]:
+        """Shares of the length that belong to the nodes."""
+        return jnp.asarray(_shares(self.cable), self.r.dtype)
 
     def held(self) -> Iterator[tuple[int, Place]]:
         """Nodes at the ends that something holds, 0 and -1, and what does."""
@@ -237,12 +249,15 @@ def _lumps(cable: Any, length: Scalar, offset: Scalar) -> tuple[Array, Array]:
 def _heights(
     cable: Any, world: World, r: Nodes, length: Scalar, offset: Scalar
 ) -> Scalar:
-    """Potential energy of weight and buoyancy."""
+    """Potential energy of weight and buoyancy, and that of the sea bed."""
     mass, volume = _lumps(cable, length, offset)
     energy = -jnp.einsum("n,ni,i->", mass, r, world.gravity_W)
     if cable.fluid is not None:
         column = jax.vmap(lambda p: cable.fluid.column(p, cable.rope.diameter))(r)
         energy += world.gravity_W[2] * volume @ column
+    if cable.ground is not None:
+        area = jnp.asarray(_shares(cable), length.dtype) * length * cable.rope.diameter
+        energy += jnp.sum(jax.vmap(cable.ground.energy)(r, area))
     return energy
 
 

@@ -31,6 +31,7 @@ UNITS: dict[type, tuple[str, str]] = {
     joints.Revolute: ("rad", "rad/s"),
     joints.Prismatic: ("m", "m/s"),
     joints.Cylindrical: ("rad m", "rad/s m/s"),
+    joints.Cartesian: ("m m m", "m/s m/s m/s"),
     joints.Universal: ("rad rad", "rad/s rad/s"),
     joints.RollPitchYaw: ("rad rad rad", "rad/s rad/s rad/s"),
     joints.Spherical: ("1 1 1 1", "rad/s rad/s rad/s"),

@@ -3,38 +3,20 @@
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from .moordyn_options import option, unsupported_option
+from .moordyn_rows import TABLES, UNSUPPORTED, Row, deck_rows
 from .safety import careful_reader
-from .unsupported import refuse
 
 
-SWITCHES = {  # options that are unsupported unless they are off
-    "waves": ("WAVEKIN", "CURRENTS"),
-    "friction": ("FRICCOEFF", "FRICTIONCOEFFICIENT"),
-}
-KINDS = ("curve", "friction", "rod", "section", "turbine", "waves")
-SECTIONS = ("LINE TYPES", "BODIES", "POINTS", "LINES", "OPTIONS")
-ALIASES = {
-    **{"LINE DICTIONARY": "LINE TYPES", "LINE LIST": "LINES"},
-    **{f"BODY {x}": "BODIES" for x in ("LIST", "PROPERTIES")},
-    **{f"POINT {x}": "POINTS" for x in ("LIST", "PROPERTIES")},
-}
-LEFT_OUT = ("OUTPUTS", "OUTPUT", "NEED THIS LINE", "END")  # say what to print, no more
-ATTACHMENTS = {
-    "fixed": ("FIXED", "FIX", "ANCHOR"),
-    "coupled": ("COUPLED", "CPLD", "VESSEL", "VES"),
-    "free": ("FREE", "POINT", "CONNECT"),
-}
-OPTIONS = {  # by any of their names, in lower case
-    "gravity": ("g", "gravity"),
-    "density": ("rho", "rhow", "wtrdnsty"),
-    "depth": ("wtrdpth",),
-    "time_step": ("dtm",),
-    "bed_stiffness": ("kbot", "kb"),
-    "bed_damping": ("cbot", "cb"),
-}
+KINDS = (  # of what a deck may ask for and a system does not hold
+    *("control", "currents", "curve", "external load", "failure", "friction"),
+    *("turbine", "vortex", "waves"),
+)
+SHOWN = 3  # names of a kind in an error, before the rest is counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +48,24 @@ class LineType:
 
 
 @dataclasses.dataclass(frozen=True)
+class RodType:
+    """What a rod is made of; `CdEnd` and `CaEnd` are those of each of its ends."""
+
+    name: str
+    diameter: float
+    mass: float  # kg/m
+    Cd: float
+    Ca: float
+    CdEnd: float
+    CaEnd: float
+
+
+@dataclasses.dataclass(frozen=True)
 class DeckBody:
     """A rigid body; angles are in radians, `CdA` and `Ca` as many as were given."""
 
     id: int
-    kind: str  # fixed, coupled or free
+    kind: str  # fixed, coupled, coupled pinned or free
     position: tuple[float, ...]
     roll_pitch_yaw: tuple[float, ...]
     mass: float
@@ -79,6 +74,24 @@ class DeckBody:
     volume: float
     CdA: tuple[float, ...]
     Ca: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class DeckRod:
+    """A rigid cylinder from end A to end B, whose positions are on its body if any."""
+
+    id: int
+    type: str
+    kind: str  # fixed, coupled, coupled pinned, pinned, free, body or body pinned
+    body: int | None
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+    segments: int
+
+    @property
+    def length(self) -> float:
+        """Distance from end A to end B, m."""
+        return math.dist(self.start, self.end)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,119 +106,98 @@ class DeckPoint:
     volume: float
     CdA: float
     Ca: float
+    force: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class DeckLine:
-    """A line from point `start` to point `end`."""
+    """A line from `start` to `end`: a point's number, or a rod's number and its end."""
 
     id: int
     type: str
-    start: int
-    end: int
+    start: int | tuple[int, str]
+    end: int | tuple[int, str]
     length: float
     segments: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Deck:
-    """All of a deck; `options` holds every option as it was written."""
+    """All of a deck; `options` holds every option as it was written.
+
+    `folder` is where the deck's further files are looked for. Without a depth the water
+    is as deep as the lowest point.
+    """
 
     line_types: dict[str, LineType]
+    rod_types: dict[str, RodType]
     bodies: dict[int, DeckBody]
+    rods: dict[int, DeckRod]
     points: dict[int, DeckPoint]
     lines: dict[int, DeckLine]
     options: dict[str, str]
-    gravity: float = 9.8
+    folder: Path | None = None
+    gravity: float = 9.80665
     density: float = 1025.0
     depth: float = 0.0
     time_step: float = 0.001
     bed_stiffness: float = 3e6
     bed_damping: float = 3e5
+    friction: float = 0.0
+    friction_damping: float = 200.0
+    start_time: float = 120.0
+    bathymetry: str | None = None
+    waves: int = 0
+    currents: int = 0
 
 
-class _Row:
-    """A line of a deck, cut into words, that knows where it stands."""
+def _unsupported(row: Row, shaken: set[str]) -> tuple[str, str] | None:
+    """Return kind and name of what a row asks for and a system does not hold.
 
-    def __init__(self, number: int, section: str, text: str):
-        self.at, self.section, self.text = number, section, text
-        self.words = text.split()
-
-    def error(self, reason: str) -> ValueError:
-        return ValueError(f"line {self.at} ({self.section}): {reason}")
-
-    def numbers(self, column: int, *counts: int) -> tuple[float, ...]:
-        """The numbers of a column, of which there may be these counts."""
-        word = self.words[column]
-        try:
-            values = tuple(float(x) for x in word.split("|"))
-        except ValueError:
-            raise self.error(f"expected a number, got {word!r}") from None
-        if len(values) not in counts or not all(map(math.isfinite, values)):
-            raise self.error(
-                f"expected {' or '.join(map(str, counts))} numbers: {word!r}"
-            )
-        return values
-
-    def number(self, column: int) -> float:
-        return self.numbers(column, 1)[0]
-
-    def whole(self, column: int) -> int:
-        value = self.number(column)
-        if value != round(value):
-            raise self.error(f"expected a whole number, got {self.words[column]!r}")
-        return int(value)
-
-    def need(self, count: int) -> None:
-        if len(self.words) < count:
-            raise self.error(f"expected {count} columns, got {len(self.words)}")
-
-    def attachment(self, column: int) -> tuple[str, int | None]:
-        word = self.words[column].upper()
-        for kind, names in ATTACHMENTS.items():
-            if word in names:
-                return kind, None
-        if on := re.fullmatch(r"BODY(\d+)", word):
-            return "body", int(on[1])
-        raise self.error(f"unknown attachment {self.words[column]!r}")
-
-
-def _rows(text: str) -> Iterator[_Row]:
-    """The rows of all sections, without the two lines of column names."""
-    section, skip = "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        if re.match(r"\s*-{3}", line):
-            section = re.sub(r"\s+", " ", line.strip().strip("-").strip()).upper()
-            section = ALIASES.get(section, "" if "MOORDYN" in section else section)
-            skip = 0 if section == "OPTIONS" else 2
-        elif skip:
-            skip -= 1
-        elif section and line.split("#")[0].strip():
-            yield _Row(number, section, line.split("#")[0])
-
-
-def _unsupported(row: _Row) -> tuple[str, str] | None:
-    """Kind and name of what a row asks for and a deck of ours does not hold."""
-    words = [word.upper() for word in row.words]
-    if row.section not in (*SECTIONS, *LEFT_OUT):
-        return "section", row.section
+    `shaken` are the types of lines with inner nodes, which vortices shake.
+    """
+    if row.section in UNSUPPORTED:
+        return UNSUPPORTED[row.section], f"section {row.section}"
+    if row.section == "OPTIONS":
+        return unsupported_option(row)
     if row.section == "LINE TYPES":
-        bent = [
-            w for w in row.words[1:] if "|" in w or re.search("[a-df-z]", w.lower())
-        ]
-        return ("curve", f"line type {row.words[0]} ({bent[0]})") if bent else None
-    if row.section in ("POINTS", "BODIES") and "TURBINE" in row.text.upper():
+        words = row.words[1:]
+        bent = [w for w in words if "|" in w or re.search("[a-df-z]", w.lower())]
+        if bent:
+            return "curve", f"line type {row.words[0]} ({bent[0]})"
+        if len(words) > 9 and row.number(10) and row.words[0] in shaken:
+            return "vortex", f"line type {row.words[0]} (Cl {row.words[10]})"
+    place = {"POINTS": 1, "BODIES": 1, "RODS": 2}.get(row.section, len(row.words))
+    if any("TURBINE" in word.upper() for word in row.words[place : place + 1]):
         return "turbine", f"{row.section.lower()} {row.words[0]}"
-    if row.section == "LINES" and any(w.startswith("R") for w in words[2:4]):
-        return "rod", f"line {row.words[0]}"
-    if row.section == "OPTIONS" and words[0] not in ("0", "0.0", "NONE"):
-        for kind, names in SWITCHES.items():
-            if words[1:2] and words[1] in names:
-                return kind, row.words[1]
     return None
 
 
-def _line_type(row: _Row) -> LineType:
+def _refuse(found: Sequence[tuple[str, str]], ignore: Sequence[str]) -> None:
+    """Raise unless every kind found is one to ignore."""
+    for kind in ignore:
+        if kind not in KINDS:
+            raise ValueError(
+                f"cannot ignore {kind!r}; what can be ignored is {', '.join(KINDS)}"
+            )
+    culprits: dict[str, list[str]] = {}
+    for kind, name in found:
+        if kind not in ignore and name not in culprits.setdefault(kind, []):
+            culprits[kind].append(name)
+    if not any(culprits.values()):
+        return
+    said = []
+    for kind, names in culprits.items():
+        more = len(names) - SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        said.append(f"{kind} of {', '.join(names[:SHOWN])}{rest}")
+    raise ValueError(
+        f"the deck has {'; '.join(said)}, which a System cannot hold: take it out, or "
+        f"pass ignore={tuple(culprits)!r} to read the deck without it"
+    )
+
+
+def _line_type(row: Row) -> LineType:
     row.need(10)
     curves = (row.numbers(i, 1, 2, 3) for i in range(1, 10))
     d, mass, EA, BA, *rest = (curve[0] for curve in curves)
@@ -215,88 +207,128 @@ def _line_type(row: _Row) -> LineType:
     return LineType(row.words[0], d, mass, EA, *damped, *rest)
 
 
-def _body(row: _Row) -> DeckBody:
+def _rod_type(row: Row) -> RodType:
+    row.need(7)
+    return RodType(row.words[0], *(row.number(i) for i in range(1, 7)))
+
+
+def _body(row: Row) -> DeckBody:
     row.need(14)
-    place = tuple(row.number(i) for i in range(2, 5))
-    angles = tuple(math.radians(row.number(i)) for i in range(5, 8))
+    angles = tuple(math.radians(x) for x in row.place(5))
     centre, inertia = row.numbers(9, 1, 3), row.numbers(10, 1, 3)
     if len(centre) == 1:  # on the z axis
         centre = (0.0, 0.0, *centre)
     inertia = inertia * 3 if len(inertia) == 1 else inertia
-    kind, _ = row.attachment(1)
-    drag, added = row.numbers(12, 1, 2, 3, 6), row.numbers(13, 1, 2, 3, 6)
+    kind, _ = row.attachment(1, "fixed", "coupled", "coupled pinned", "free")
+    drag, added = row.numbers(12, 1, 2, 3, 6), row.numbers(13, 1, 3)
     mass, volume = row.number(8), row.number(11)
-    id = row.whole(0)
-    return DeckBody(id, kind, place, angles, mass, centre, inertia, volume, drag, added)
+    own = (mass, centre, inertia, volume, drag, added)
+    return DeckBody(row.whole(0), kind, row.place(2), angles, *own)
 
 
-def _point(row: _Row) -> DeckPoint:
+def _rod(row: Row) -> DeckRod:
+    row.need(10)
+    kinds = ("fixed", "coupled", "coupled pinned", "pinned", "free")
+    kind, body = row.attachment(2, *kinds, "body", "body pinned")
+    ends, segments = (row.place(3), row.place(6)), row.whole(9)
+    if segments < 0:
+        raise row.error("a rod has no negative number of segments")
+    return DeckRod(row.whole(0), row.words[1], kind, body, *ends, segments)
+
+
+def _point(row: Row) -> DeckPoint:
     row.need(9)
-    place = tuple(row.number(i) for i in range(2, 5))
-    rest = (row.number(i) for i in range(5, 9))
-    return DeckPoint(row.whole(0), *row.attachment(1), place, *rest)
+    kind = row.attachment(1, "fixed", "coupled", "free", "body")
+    last = 10 if len(row.words) >= 12 else 7  # with a force before the last two
+    force = row.place(7) if last == 10 else (0.0, 0.0, 0.0)
+    rest = (row.number(i) for i in (5, 6, last, last + 1))
+    return DeckPoint(row.whole(0), *kind, row.place(2), *rest, force)
 
 
-def _line(row: _Row) -> DeckLine:
+def _line(row: Row) -> DeckLine:
     row.need(6)
     length, segments = row.number(4), row.whole(5)
     if length <= 0 or segments < 1:
         raise row.error("a line has a positive length and at least one segment")
-    ends = row.whole(2), row.whole(3)
+    ends = _line_end(row, 2), _line_end(row, 3)
     return DeckLine(row.whole(0), row.words[1], *ends, length, segments)
+
+
+def _line_end(row: Row, column: int) -> int | tuple[int, str]:
+    word = row.words[column].upper()
+    if rod := re.fullmatch(r"R(?:OD)?(\d+)([AB])", word):
+        return int(rod[1]), rod[2]
+    if point := re.fullmatch(r"(?:C|CON|P|POINT)?(\d+)", word):
+        return int(point[1])
+    raise row.error(f"expected a point or a rod's end, got {row.words[column]!r}")
+
+
+MAKERS = (_line_type, _rod_type, _body, _rod, _point, _line)
 
 
 @careful_reader()
 def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
     """Return a deck of MoorDyn v2 read from a file, or from its text.
 
-    Line types, bodies, points, lines and options are read; what asks for output is
-    passed over. Everything else in the deck is named in one error.
+    Every section and every option of the format is read. What has no counterpart here
+    is named in one error; a heading or an option that is not of the format is one.
 
     **Arguments:**
 
     - `ignore`: kinds of things to leave out, as the error names them; of a `curve` the
-      first number is kept.
+      first number is kept. Nothing else is left out.
     """
+    ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore)
     written = "\n" in str(source)
-    text = str(source) if written else Path(source).read_text()
-    rows = list(_rows(text))
-    faults = [_unsupported(row) for row in rows]
-    refuse([fault for fault in faults if fault], ignore, KINDS, "Deck")
-    tables: dict[str, dict] = {name: {} for name in SECTIONS}
-    options, numbers = {}, {}
-    makers = {
-        "LINE TYPES": _line_type,
-        "BODIES": _body,
-        "POINTS": _point,
-        "LINES": _line,
-    }
+    folder = None if written else Path(source).parent
+    text = str(source) if written else Path(source).read_text(errors="replace")
+    rows = list(deck_rows(text))
+    lines = [row for row in rows if row.section == "LINES" and len(row.words) > 5]
+    shaken = {row.words[1] for row in lines if row.words[5] != "1"}
+    faults = [_unsupported(row, shaken) for row in rows]
+    _refuse([fault for fault in faults if fault], ignore)
+    tables: dict[str, dict[Any, Any]] = {name: {} for name in TABLES}
+    options: dict[str, str] = {}
+    given: dict[str, Any] = {}
     for row, fault in zip(rows, faults, strict=True):
-        if fault and fault[0] in ("rod", "turbine"):
+        if fault and fault[0] == "turbine":
             continue
-        if row.section in makers:
-            found = makers[row.section](row)
-            key = found.name if isinstance(found, LineType) else found.id
+        if row.section in TABLES:
+            found = MAKERS[TABLES.index(row.section)](row)
+            key = found.name if isinstance(found, LineType | RodType) else found.id
             if key in tables[row.section]:
                 raise row.error(f"a second {key!r}")
             tables[row.section][key] = found
         elif row.section == "OPTIONS":
-            row.need(2)
             options[row.words[1]] = row.words[0]
-            for field, names in OPTIONS.items():
-                if row.words[1].lower() in names:
-                    numbers[field] = row.number(0)
-    types, bodies, points, lines, _ = (tables[name] for name in SECTIONS)
-    for line in lines.values():
-        if line.type not in types:
-            there = ", ".join(types) or "none"
-            raise ValueError(
-                f"line {line.id} is of unknown type {line.type!r}; there are {there}"
-            )
+            given |= {} if fault else option(row)
+    deck = Deck(*tables.values(), options, folder, **given)
+    _check(deck)
+    deepest = max(
+        (-p.position[2] for p in deck.points.values() if not p.body), default=0
+    )
+    return dataclasses.replace(deck, depth=max(deck.depth, deepest))
+
+
+def _check(deck: Deck) -> None:
+    """Raise unless everything that is named is there."""
+    for what, things, types in (
+        ("line", deck.lines, deck.line_types),
+        ("rod", deck.rods, deck.rod_types),
+    ):
+        for thing in things.values():
+            if thing.type not in types:
+                raise ValueError(
+                    f"{what} {thing.id} is of unknown type {thing.type!r}; there are "
+                    f"{', '.join(types) or 'none'}"
+                )
+    for line in deck.lines.values():
         for end in (line.start, line.end):
-            if end not in points:
+            if isinstance(end, tuple) and end[0] not in deck.rods:
+                raise ValueError(f"line {line.id} ends at unknown rod {end[0]}")
+            if isinstance(end, int) and end not in deck.points:
                 raise ValueError(f"line {line.id} ends at unknown point {end}")
-    for point in points.values():
-        if point.body is not None and point.body not in bodies:
-            raise ValueError(f"point {point.id} is on unknown body {point.body}")
-    return Deck(types, bodies, points, lines, options, **numbers)
+    for what, things in (("point", deck.points), ("rod", deck.rods)):
+        for thing in things.values():
+            if thing.body is not None and thing.body not in deck.bodies:
+                raise ValueError(f"{what} {thing.id} is on unknown body {thing.body}")

@@ -1,24 +1,18 @@
-"""Machines from MoorDyn decks: lines, points and bodies as one system."""
+"""Machines from MoorDyn decks: lines, points, rods and bodies as one system."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from ..cable import Cable, CableProperties, DrivenEnd, FixedEnd, PinnedEnd
-from ..cable.ends import AbstractEnd
-from ..marine.water import Buoyancy, Drag, Fluid
-from ..multibody.joints import Fixed, Free, Prescribed, Prismatic
-from ..multibody.mechanism import Body, Frame, Mechanism
-from ..multibody.spatial import pose_rpy, quat_from_rotation, translation
-from ..multibody.time_functions import Constant
-from ..parts.base import AbstractPart
+from ..cable import Cable, CableProperties, FreeEnd
+from ..multibody.joints import Fixed
+from ..multibody.mechanism import Body, Mechanism
 from ..system.equilibrium import equilibrium
 from ..system.state import State
 from ..system.system import System
-from .moordyn import Deck, DeckBody, DeckPoint, LineType, read_moordyn
+from .moordyn import Deck, LineType, read_moordyn
+from .moordyn_bodies import Assembly
+from .moordyn_water import deck_bed, deck_water
 from .safety import careful_reader
 
 
@@ -26,37 +20,81 @@ from .safety import careful_reader
 def from_moordyn(
     source: str | Path | Deck,
     *,
-    motions: Mapping[str, Callable] | None = None,
+    motions: Mapping[str, Callable[[Any], Any]] | None = None,
     elements: Mapping[int, int] | None = None,
+    start: str | None = None,
     ignore: Sequence[str] = (),
 ) -> tuple[System, State]:
-    """Return a MoorDyn deck as a system, and its static state.
+    """Return a MoorDyn deck as a system, and the state it starts from.
 
-    Line 3 becomes the part `line3`, from its first point (tail) to its second (head);
-    free points and bodies become bodies `point2` and `body1`.
+    Line 3 becomes the part `line3`, from its first end (tail) to its second (head).
+    Bodies, rods and the points that move become bodies `body1`, `rod2` and `point3`; a
+    free point that is no more than the end of one line is the line's free end. Lines,
+    rods and bodies are wet as far as they are under water at the instant, and touch the
+    sea bed.
 
     **Arguments:**
 
-    - `motions`: functions of time of what is coupled, by name: the position of a point,
-      the pose of a body. What is not given stays where the deck puts it.
+    - `motions`: plain functions of time of what is coupled, by name: the position of a
+      point or of a pinned body or rod (three numbers); the pose of a body or rod (a
+      `Pose`, or six numbers with MoorDyn's roll, pitch and yaw in rad). What is not
+      given stays where the deck puts it.
     - `elements`: of lines, by number, where not as many as the deck has segments.
-    - `ignore`: as for `read_moordyn`; `"CaAx"` leaves out added mass along lines, which
-      cables do not know.
+    - `start`: `"rest"` for the static state, `"placed"` for lines at rest between
+      bodies where the deck puts them; by default as the deck's `TmaxIC` is positive or
+      zero. `"rough"` looks for no equilibrium at all.
+    - `ignore`: kinds of things to leave out, as for `read_moordyn`.
 
-    Lines are under water all along, unless a point is above the surface at height zero.
-    The sea bed is far below: there is no contact with it.
+    !!! example
+
+        ```python
+        surge = lambda t: (5.0 + jnp.sin(t), 0.0, -70.0)
+        system, y0 = from_moordyn("lines.txt", motions={"point4": surge})
+        ```
     """
-    kinds = [kind for kind in ignore if kind != "CaAx"]
-    deck = source if isinstance(source, Deck) else read_moordyn(source, kinds)
-    for kind in deck.line_types.values():
-        if kind.CaAx and "CaAx" not in ignore:
-            raise ValueError(
-                f"line type {kind.name!r} has added mass along the line; "
-                'ignore=("CaAx",) leaves it out'
-            )
+    deck = source if isinstance(source, Deck) else read_moordyn(source, ignore)
+    if start not in (None, "rest", "placed", "rough"):
+        raise ValueError(f"start is 'rest', 'placed' or 'rough', not {start!r}")
     motions, elements = dict(motions or {}), dict(elements or {})
-    coupled = {f"body{b.id}" for b in deck.bodies.values() if b.kind == "coupled"}
-    coupled |= {f"point{p.id}" for p in deck.points.values() if p.kind == "coupled"}
+    _check_names(deck, motions, elements)
+    made = Assembly(deck, deck_water(deck), deck_bed(deck), motions)
+    made.add_all()
+    for line in deck.lines.values():
+        kind = deck.line_types[line.type]
+        n = max(elements.get(line.id, line.segments), 2)
+        segment = line.length / n
+        ends = (made.line_end(line, at_head) for at_head in (False, True))
+        tail, head = (FreeEnd() if end is None else end for end in ends)
+        rope, bed = _rope(kind, segment), deck_bed(deck, kind, segment)
+        cable = Cable(rope, line.length, tail, head, n, made.water, ground=bed)
+        made.parts[f"line{line.id}"] = cable
+    if not made.bodies:  # a mechanism has at least one
+        made.bodies.append(Body("ground", "world", Fixed(), 0.0))
+    gravity = (0.0, 0.0, -deck.gravity)
+    mechanism = Mechanism(tuple(made.bodies), tuple(made.frames), gravity)
+    system = System(mechanism, made.parts)
+    y0 = system.initial_state(q=made.q)
+    start = start or ("rest" if deck.start_time > 0 else "placed")
+    if start == "rough":
+        return system, y0
+    joints = None if start == "rest" else _junctions(deck, system)
+    return system, equilibrium(system, y0, joints=joints)
+
+
+def _junctions(deck: Deck, system: System) -> list[str]:
+    """Return the joints of points that have no mass: where they are, lines say."""
+    names = {f"point{p.id}" for p in deck.points.values() if not p.mass}
+    return [name for name in system.mechanism.joint_names if name in names]
+
+
+def _check_names(deck: Deck, motions: dict, elements: dict) -> None:
+    """Raise for a motion of what is not coupled, or elements of no line."""
+    things = {
+        **{f"body{b.id}": b for b in deck.bodies.values()},
+        **{f"rod{r.id}": r for r in deck.rods.values()},
+        **{f"point{p.id}": p for p in deck.points.values()},
+    }
+    coupled = [name for name, thing in things.items() if "coupled" in thing.kind]
     for name in motions:
         if name not in coupled:
             there = ", ".join(sorted(coupled)) or "none"
@@ -64,26 +102,6 @@ def from_moordyn(
     for number in elements:
         if number not in deck.lines:
             raise ValueError(f"elements of unknown line {number}")
-    tops = [x.position[2] for x in (*deck.points.values(), *deck.bodies.values())]
-    water = Fluid(deck.density, surface=0.0 if max(tops, default=0.0) > 0 else None)
-    bodies, frames, q = [], [], {}
-    parts: dict[str, AbstractPart] = {}
-    for body in deck.bodies.values():
-        _add_body(deck, water, body, motions, bodies, parts, q)
-    for point in deck.points.values():
-        _add_point(deck, water, point, bodies, frames, parts, q)
-    for line in deck.lines.values():
-        n = elements.get(line.id, line.segments)
-        rope = _rope(deck.line_types[line.type], line.length / n)
-        tail, head = (_end(deck.points[k], motions) for k in (line.start, line.end))
-        parts[f"line{line.id}"] = Cable(rope, line.length, tail, head, n, water)
-    if not bodies:  # a mechanism has at least one
-        bodies.append(
-            Body("ground", "world", Fixed(), 0.0, (0, 0, 0), np.zeros((3, 3)))
-        )
-    mechanism = Mechanism(tuple(bodies), tuple(frames), (0.0, 0.0, -deck.gravity))
-    system = System(mechanism, parts)
-    return system, equilibrium(system, system.initial_state(q=q))
 
 
 def _rope(kind: LineType, segment: float) -> CableProperties:
@@ -96,87 +114,5 @@ def _rope(kind: LineType, segment: float) -> CableProperties:
         normal_drag=kind.Cd,
         tangential_drag=kind.CdAx,
         added_mass=kind.Ca,
+        tangential_added_mass=kind.CaAx,
     )
-
-
-def _end(point: DeckPoint, motions: Mapping[str, Callable]) -> AbstractEnd:
-    name = f"point{point.id}"
-    if point.kind == "coupled":
-        return DrivenEnd(motion=motions.get(name, Constant(point.position)))
-    if point.kind == "fixed":
-        return FixedEnd(point=point.position)
-    return PinnedEnd(frame=name)
-
-
-def _add_body(
-    deck: Deck,
-    water: Fluid,
-    body: DeckBody,
-    motions: Mapping[str, Callable],
-    bodies: list[Body],
-    parts: dict[str, AbstractPart],
-    q: dict[str, Any],
-) -> None:
-    name, pose = f"body{body.id}", pose_rpy(body.position, body.roll_pitch_yaw)
-    inertia = np.broadcast_to(np.asarray(body.inertia), 3)
-    stuff = (body.mass, body.centre, np.diag(inertia))
-    if body.kind != "free":
-        motion = motions.get(name, lambda t: pose)
-        bodies.append(Body(name, "world", Prescribed(motion), *stuff))
-        return
-    along, about = _six(body.Ca)
-    if np.any(about):
-        raise ValueError(f"body {body.id} has rotational added mass, of unclear unit")
-    added = np.diag([0.0, 0.0, 0.0, *(deck.density * body.volume * along)])
-    A_B = added if added.any() else None
-    bodies.append(Body(name, "world", Free(), *stuff, A_B=A_B))
-    q[name] = jnp.concatenate([pose.p, quat_from_rotation(pose.R)])
-    _wet(water, name, body.volume, *_six(body.CdA), parts)
-
-
-def _add_point(
-    deck: Deck,
-    water: Fluid,
-    point: DeckPoint,
-    bodies: list[Body],
-    frames: list[Frame],
-    parts: dict[str, AbstractPart],
-    q: dict[str, Any],
-) -> None:
-    """A free one slides along three axes, in place of a body that could turn."""
-    name = f"point{point.id}"
-    if point.kind == "body":
-        frames.append(Frame(name, f"body{point.body}", translation(point.position)))
-    if point.kind != "free":
-        return
-    names = [f"{name}_x", f"{name}_y", name]
-    none = (0.0, (0.0, 0.0, 0.0), np.zeros((3, 3)))
-    for k, (parent, child) in enumerate(zip(["world", *names], names, strict=False)):
-        stuff = (point.mass, *none[1:]) if child == name else none
-        added = deck.density * point.volume * point.Ca * (child == name)
-        A_B = np.diag([0.0, 0, 0, added, added, added]) if added else None
-        slide = Prismatic(tuple(np.eye(3)[k]))
-        bodies.append(Body(child, parent, slide, *stuff, A_B=A_B))
-        q[child] = [point.position[k]]
-    _wet(water, name, point.volume, *_six((point.CdA,)), parts)
-
-
-def _six(x: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Along and about three axes, from one number, three, one of each, or all six."""
-    half = {1: 1, 2: 1, 3: 3, 6: 3}[len(x)]
-    along, about = np.array(x[:half]), np.array(x[half:] or (0.0,))
-    return np.broadcast_to(along, 3), np.broadcast_to(about, 3)
-
-
-def _wet(
-    water: Fluid,
-    name: str,
-    volume: float,
-    area: np.ndarray,
-    spin: np.ndarray,
-    parts: dict[str, AbstractPart],
-) -> None:
-    if volume:
-        parts[f"{name}_buoyancy"] = Buoyancy(name, volume, water)
-    if np.any(area) or np.any(spin):
-        parts[f"{name}_drag"] = Drag(name, area, spin, water)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from .. import cable, contact, hydraulics, parts
-from ..marine import inertia_box, water, waves
+from ..marine import current_grid, inertia_box, member, sea_bed, water, waves
 from ..multibody import joints, point_contact_joints, time_functions
 
 
@@ -13,6 +13,7 @@ JOINTS: dict[str, type] = {
     "revolute": joints.Revolute,
     "prismatic": joints.Prismatic,
     "cylindrical": joints.Cylindrical,
+    "cartesian": joints.Cartesian,
     "universal": joints.Universal,
     "roll_pitch_yaw": joints.RollPitchYaw,
     "spherical": joints.Spherical,
@@ -46,6 +47,7 @@ PARTS: tuple[type, ...] = (
     water.Buoyancy,
     water.Drag,
     inertia_box.InertiaBoxDrag,
+    member.MorisonMember,
     cable.Cable,
     cable.Sheave,
     hydraulics.Circuit,
@@ -70,6 +72,8 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
         time_functions.Heave,
         time_functions.GuidedMotion,
         water.Fluid,
+        current_grid.CurrentGrid,
+        sea_bed.SeaBed,
         cable.CableProperties,
         cable.FreeEnd,
         cable.FixedEnd,

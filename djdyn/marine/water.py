@@ -21,6 +21,7 @@ from ..parts.base import AbstractPart, AbstractPassivePart, Response, Signals
 from ..parts.loads import Load
 from ..smooth import norm, ramp, step, step_area
 from ..typing import Scalar, Vec3, check_values, known, optional, si
+from .current_grid import CurrentGrid
 
 
 class Fluid(eqx.Module):
@@ -28,7 +29,9 @@ class Fluid(eqx.Module):
 
     `currents` are velocities at `heights`, straight lines between them and constant
     beyond; one of each is a uniform current. Within `corner` of a height the profile is
-    rounded. A density is the mean around a sphere of diameter `extent` (by default
+    rounded. A `grid` adds a current that changes with place and time.
+
+    A density is the mean around a sphere of diameter `extent` (by default
     `surface_width`), which crosses the surface smoothly:
 
     $$\rho = \rho_a + (\rho_w - \rho_a)\,s^2(3 - 2s),$$
@@ -47,6 +50,7 @@ class Fluid(eqx.Module):
     air_density: Scalar = eqx.field(converter=si("kg/m^3", at_least=0.0), default=1.2)
     surface_width: Scalar = eqx.field(converter=si("m", above=0.0), default=0.01)
     corner: Scalar = eqx.field(converter=si("m", above=0.0), default=0.1)
+    grid: CurrentGrid | None = None
 
     def __check_init__(self):
         check_values(self)
@@ -60,7 +64,11 @@ class Fluid(eqx.Module):
 
     def velocity(self, p_W: Vec3, t: Scalar) -> Vec3:
         """The current at a point."""
-        del t
+        if self.grid is not None:
+            return self._profile(p_W) + self.grid.velocity(p_W, t)
+        return self._profile(p_W)
+
+    def _profile(self, p_W: Vec3) -> Vec3:
         z, u = self.heights, self.currents
         if len(z) == 1:
             return u[0]

@@ -164,6 +164,20 @@ class Cylindrical(AbstractVectorJoint):
         return jnp.stack([turn, slide])
 
 
+class Cartesian(AbstractVectorJoint):
+    """Slides along the parent's three axes and does not turn: `q = (x, y, z)`."""
+
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+
+    def pose(self, q: Q, t: Scalar) -> Pose:
+        del t
+        return Pose(jnp.eye(3, dtype=q.dtype), q)
+
+    def subspace(self, q: Q) -> Float[Array, "nv 6"]:
+        return jnp.eye(6, dtype=q.dtype)[3:]
+
+
 class Universal(AbstractVectorJoint):
     """Turns about `first`, fixed in the parent, then `second`, fixed in the child."""
 
