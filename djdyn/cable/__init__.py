@@ -2,7 +2,7 @@
 
 Read in this order: `properties` (stiffness, damping, drag), `spline` (positions between
 nodes), `ends`, `attached`, `cable` (the part), `snapshot` (a line at one instant),
-`chain` and `implicit_chain` (for implicit steps), `sheave`.
+`chain` and `implicit_chain` (for implicit steps), `start` (a rough shape), `sheave`.
 """
 
 from .attached import PointForce as PointForce, PointMass as PointMass

@@ -17,6 +17,9 @@ from .properties import Measures
 from .spline import Mesh, Nodes
 
 
+LEAST_EXTENT = 1e-4  # m, of a piece of line that crosses the surface
+
+
 class CableSnapshot(eqx.Module):
     r"""Nodes, their forces and inertias, and the powers that cross the line's ends.
 
@@ -91,7 +94,7 @@ class CableSnapshot(eqx.Module):
         force, current, drag = weight, jnp.zeros_like(r), jnp.zeros_like(r)
         if cable.fluid is not None:
             fluid, slope = cable.fluid, measures.slope
-            density = jax.vmap(lambda p: fluid.density(p, rope.diameter))
+            density = lambda r: jax.vmap(fluid.density)(*_pieces(cable, r))
             added = lambda r, slope: rope.added(density(r), slope)
             slope_rate = push(r_dot, *turns).slope if cable.pays else rate.slope
             A, A_rate = jax.jvp(added, (r, slope), (r_dot, slope_rate))
@@ -246,6 +249,17 @@ def _lumps(cable: Any, length: Scalar, offset: Scalar) -> tuple[Array, Array]:
     return mass, volume
 
 
+def _pieces(cable: Any, r: Nodes) -> tuple[Nodes, Float[Array, " nodes"]]:
+    """Centres and vertical extents of the pieces of line that belong to the nodes."""
+    if cable.fluid.surface is None:
+        return r, jnp.broadcast_to(cable.rope.diameter, r.shape[:1])
+    middle = (r[1:] + r[:-1]) / 2
+    ends = jnp.concatenate([r[:1], middle]), jnp.concatenate([middle, r[-1:]])
+    rise = (ends[1] - ends[0])[:, 2]
+    least = jnp.maximum(cable.rope.diameter, LEAST_EXTENT)
+    return (ends[0] + ends[1]) / 2, jnp.sqrt(rise**2 + least**2)
+
+
 def _heights(
     cable: Any, world: World, r: Nodes, length: Scalar, offset: Scalar
 ) -> Scalar:
@@ -253,7 +267,10 @@ def _heights(
     mass, volume = _lumps(cable, length, offset)
     energy = -jnp.einsum("n,ni,i->", mass, r, world.gravity_W)
     if cable.fluid is not None:
-        column = jax.vmap(lambda p: cable.fluid.column(p, cable.rope.diameter))(r)
+        p, extent = _pieces(cable, r)
+        column = jax.vmap(cable.fluid.column)(p, extent)
+        # The whole volume rides at the node, wherever its piece is wet.
+        column = column - jax.vmap(cable.fluid.density)(p, extent) * (p - r)[:, 2]
         energy += world.gravity_W[2] * volume @ column
     if cable.ground is not None:
         area = jnp.asarray(_shares(cable), length.dtype) * length * cable.rope.diameter

@@ -2,7 +2,9 @@
 
 Read in this order: `dh`; `mjcf` (the mechanism, with `unsupported`), `mjcf_draft`,
 `mjcf_joints`, `mjcf_tendons`, `mjcf_actuators`, `mjcf_sensors`, `mjcf_contacts` and
-`mjcf_system`; `urdf_tree`, `urdf_inertia` and `urdf`; `moordyn` and `moordyn_system`;
+`mjcf_system`; `urdf_tree`, `urdf_inertia` and `urdf`; `moordyn` (with `moordyn_rows`
+and `moordyn_options`), `moordyn_system` (with `moordyn_bodies`, `moordyn_motions` and
+`moordyn_water`);
 `scenario_kinds`, `scenario_table`, `scenario` (a whole machine and its run as TOML).
 Files are data: nothing in them is executed.
 """

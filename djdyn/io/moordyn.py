@@ -241,8 +241,9 @@ def _point(row: Row) -> DeckPoint:
     kind = row.attachment(1, "fixed", "coupled", "free", "body")
     last = 10 if len(row.words) >= 12 else 7  # with a force before the last two
     force = row.place(7) if last == 10 else (0.0, 0.0, 0.0)
-    rest = (row.number(i) for i in (5, 6, last, last + 1))
-    return DeckPoint(row.whole(0), *kind, row.place(2), *rest, force)
+    mass, volume, CdA, Ca = (row.number(i) for i in (5, 6, last, last + 1))
+    own = (mass, volume, CdA, Ca, force)
+    return DeckPoint(row.whole(0), *kind, row.place(2), *own)
 
 
 def _line(row: Row) -> DeckLine:
@@ -302,7 +303,9 @@ def read_moordyn(source: str | Path, ignore: Sequence[str] = ()) -> Deck:
         elif row.section == "OPTIONS":
             options[row.words[1]] = row.words[0]
             given |= {} if fault else option(row)
-    deck = Deck(*tables.values(), options, folder, **given)
+    types, rod_types, bodies, rods, points, found = (tables[name] for name in TABLES)
+    things = (types, rod_types, bodies, rods, points, found)
+    deck = Deck(*things, options, folder, **given)
     _check(deck)
     deepest = max(
         (-p.position[2] for p in deck.points.values() if not p.body), default=0

@@ -23,28 +23,17 @@ from ..multibody.mechanism import Body, Frame
 from ..multibody.spatial import (
     Pose,
     quat_from_rotation,
-    rotation_x,
-    rotation_y,
-    rotation_z,
     translation,
 )
 from ..multibody.time_functions import Constant
 from ..parts.base import AbstractPart
 from ..parts.external import ExternalWrench
 from .moordyn import Deck, DeckBody, DeckLine, DeckPoint, DeckRod
+from .moordyn_motions import PinMotion, Placed, PointMotion, PoseMotion, pose_xyz
 
 
 MASSLESS = 1e-6  # mass of a junction, relative to the lines that end there
 ROTARY = 1 / 105  # rotary inertia of a beam's end, per mass and square of an element
-
-
-def pose_xyz(numbers: Any) -> Pose:
-    """Return the pose of six numbers: position, and MoorDyn's roll, pitch and yaw.
-
-    The body is turned about its own x axis, then its y axis, then its z axis (rad).
-    """
-    x = jnp.asarray(numbers, float)
-    return Pose(rotation_x(x[3]) @ rotation_y(x[4]) @ rotation_z(x[5]), x[:3])
 
 
 @dataclasses.dataclass
@@ -83,15 +72,15 @@ class Assembly:
         if isinstance(place, tuple):
             frame = f"rod{place[0]}{place[1]}"
             if not self.deck.line_types[line.type].EI:
-                return PinnedEnd(frame)
+                return PinnedEnd(frame=frame)
             onwards = (place[1] == "B") != at_head  # along the rod, from its end A
-            return ClampedEnd(frame, (0.0, 0.0, 1.0 if onwards else -1.0))
+            return ClampedEnd(frame=frame, axis=(0.0, 0.0, 1.0 if onwards else -1.0))
         point, name = self.deck.points[place], f"point{place}"
         if point.kind == "coupled":
-            return DrivenEnd(self._point_motion(name, point.position))
+            return DrivenEnd(motion=self._point_motion(name, point.position))
         if point.kind == "fixed":
-            return FixedEnd(point.position)
-        return None if self._loose(point) else PinnedEnd(name)
+            return FixedEnd(point=point.position)
+        return None if self._loose(point) else PinnedEnd(frame=name)
 
     def _loose(self, point: DeckPoint) -> bool:
         """Whether a point is no more than the free end of one line."""
@@ -102,22 +91,13 @@ class Assembly:
 
     # Motions ------------------------------------------------------------------------
 
-    def _point_motion(self, name: str, position: tuple[float, ...]) -> Callable:
+    def _point_motion(self, name: str, position: Any) -> Callable:
         motion = self.motions.get(name)
-        if motion is None:
-            return Constant(position)
-        return lambda t: jnp.asarray(motion(t), float).reshape(3)
+        return Constant(position) if motion is None else PointMotion(motion)
 
     def _pose_motion(self, name: str, pose: Pose) -> Callable:
         motion = self.motions.get(name)
-        if motion is None:
-            return lambda t: pose
-
-        def posed(t: Any) -> Pose:
-            found = motion(t)
-            return found if isinstance(found, Pose) else pose_xyz(found)
-
-        return posed
+        return Placed(pose) if motion is None else PoseMotion(motion)
 
     def _held(
         self, name: str, kind: str, pose: Pose
@@ -137,8 +117,7 @@ class Assembly:
         self.q[name] = quat_from_rotation(pose.R)
         if kind == "pinned":
             return "world", Spherical(), translation(pose.p)
-        moving = self._point_motion(name, tuple(np.asarray(pose.p)))
-        held = Prescribed(lambda t: Pose(jnp.eye(3), moving(t)))
+        held = Prescribed(PinMotion(self._point_motion(name, pose.p)))
         self.bodies.append(Body(f"{name}_pin", "world", held, 0.0))
         return f"{name}_pin", Spherical(), translation((0, 0, 0))
 
@@ -272,7 +251,8 @@ def _six(x: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
         return np.full(3, x[0]), np.full(3, x[1])
     if len(x) == 6:
         return np.array(x[:3]), np.array(x[3:])
-    return (np.broadcast_to(np.array(x), 3),) * 2
+    both = np.broadcast_to(np.array(x), 3)
+    return both, both
 
 
 def _upright(direction: np.ndarray) -> np.ndarray:

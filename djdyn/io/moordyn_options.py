@@ -56,7 +56,7 @@ def unsupported_option(row: Row) -> tuple[str, str] | None:
     return None
 
 
-def option(row: Row) -> dict[str, float | str]:
+def option(row: Row) -> dict[str, float | int | str]:
     """Return what an option sets, by field of the deck; nothing if it is needless."""
     name, value = row.words[1].lower(), row.words[0]
     if field := _field(name, FILES):

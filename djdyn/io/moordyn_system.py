@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cable import Cable, CableProperties, FreeEnd
+from ..marine.water import Fluid
 from ..multibody.joints import Fixed
 from ..multibody.mechanism import Body, Mechanism
 from ..system.equilibrium import equilibrium
@@ -23,6 +24,7 @@ def from_moordyn(
     motions: Mapping[str, Callable[[Any], Any]] | None = None,
     elements: Mapping[int, int] | None = None,
     start: str | None = None,
+    water: Fluid | None = None,
     ignore: Sequence[str] = (),
 ) -> tuple[System, State]:
     """Return a MoorDyn deck as a system, and the state it starts from.
@@ -43,6 +45,8 @@ def from_moordyn(
     - `start`: `"rest"` for the static state, `"placed"` for lines at rest between
       bodies where the deck puts them; by default as the deck's `TmaxIC` is positive or
       zero. `"rough"` looks for no equilibrium at all.
+    - `water`: in place of the deck's, for which MoorDyn may rely on its caller
+      (`WaveKin` 1); still water up to height zero if not given.
     - `ignore`: kinds of things to leave out, as for `read_moordyn`.
 
     !!! example
@@ -57,7 +61,7 @@ def from_moordyn(
         raise ValueError(f"start is 'rest', 'placed' or 'rough', not {start!r}")
     motions, elements = dict(motions or {}), dict(elements or {})
     _check_names(deck, motions, elements)
-    made = Assembly(deck, deck_water(deck), deck_bed(deck), motions)
+    made = Assembly(deck, water or deck_water(deck), deck_bed(deck), motions)
     made.add_all()
     for line in deck.lines.values():
         kind = deck.line_types[line.type]

@@ -93,10 +93,11 @@ def _everywhere(file: Path) -> CurrentGrid:
     """Return a current on a grid of places and times."""
     counts, *rows = _table(file, 0)
     axes = [np.array(row) for row in rows[:4]]
-    if [len(axis) for axis in axes] != [int(n) for n in counts[:4]]:
+    if [len(axis) for axis in axes] != [int(n) for n in counts]:
         raise ValueError(f"{file.name}: the axes have not {counts} points")
     u = np.zeros((*(len(axis) for axis in axes), 3))
     for row in rows[4:]:
         at = (int(np.argmin(np.abs(a - b))) for a, b in zip(axes, row, strict=False))
         u[tuple(at)] = row[4:7]
-    return CurrentGrid(*axes, u)
+    x, y, z, t = axes
+    return CurrentGrid(x, y, z, t, u)

@@ -17,6 +17,7 @@ from djdyn.cable import (
     PointForce,
     PointMass,
 )
+from djdyn.marine.sea_bed import SeaBed
 from djdyn.marine.water import Fluid
 from djdyn.multibody.time_functions import Harmonic
 from experiments.studies.cable.model import ground
@@ -38,6 +39,7 @@ ROPE = CableProperties(
     normal_drag=1.2,
     tangential_drag=0.1,
     added_mass=1.0,
+    tangential_added_mass=0.3,
 )
 FLUID = Fluid(
     heights=[-1.0, 1.0],
@@ -45,9 +47,20 @@ FLUID = Fluid(
     surface=0.8,
     surface_width=0.2,
 )
+BED = SeaBed(
+    [[0.5, 0.3], [0.4, 0.9]],
+    stiffness=2e4,
+    damping=500.0,
+    friction=0.5,
+    slip_speed=0.3,
+    width=0.2,
+    x=[-1.0, 1.5],
+    y=[-1.0, 1.0],
+)
 MORE = {
     "mesh": 4,
     "fluid": FLUID,
+    "ground": BED,
     "masses": (PointMass(0.5, 0.2, 1e-4),),
     "forces": (PointForce(0.7, Harmonic([1.0, 2, 3], 2.0)),),
 }
@@ -124,7 +137,8 @@ def test_momentum(system, y):
         world, found = djdyn.forward_kinematics(system.mechanism, y.q, y.v, 0.4), []
         for name, part in system.parts.items():
             rates = part.rates({"u": jnp.array(0.7), "w": jnp.array(-0.4)})
-            dry = eqx.tree_at(lambda p: p.fluid, part, None)  # added mass has no frame
+            # Added mass has no frame, and the ground is outside.
+            dry = eqx.tree_at(lambda p: (p.fluid, p.ground), part, (None, None))
             line = dry.snapshot(jnp.array(0.4), y.parts[name], world, rates)
             spent = jnp.einsum("nij,nj->i", line.mass_rate, line.v)
             weight = jnp.sum(line.mass[:, 0, 0]) * world.gravity_W

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from djdyn.io import from_moordyn
-from djdyn.io.moordyn import read_moordyn
+from djdyn.io import read_moordyn
 from experiments.harness import moordyn_peer as peer
 
 
@@ -81,7 +80,14 @@ def test_every_number_is_read():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("0       WaveKin", "3 WaveKin", r"waves of WaveKin"),
+        ("0       WaveKin", "3 WaveKin", r"waves of WaveKin 3, which"),
+        ("0       WaveKin", "3 Currents", r"currents of Currents 3, which"),
+        ("0       WaveKin", "0.2 mu_kT", r"friction of mu_kT, which"),
+        ("0       WaveKin", "0.2 FricCoeff", r"unknown option 'FricCoeff'"),
+        ("0       WaveKin", "--- WINGS ---", r"line 31 \(WINGS\): unknown heading"),
+        ("0.05  0.0", "0.05 0.0 0.7", r"vortex of line type rope \(Cl 0.7\)"),
+        ("4       3       30.5", "4 R2B 30.5", "line 2 ends at unknown rod 2"),
+        ("4       3       30.5", "4 X3 30.5", "a point or a rod's end, got 'X3'"),
         ("1.674E9", "1.6e9|2e9", r"curve of line type chain \(1.6e9\|2e9\)"),
         ("3  Vessel", "3 Turbine1", "turbine of points 3"),
         ("rope       0.1", "rope 0.1.2", "expected a number, got '0.1.2'"),
@@ -92,7 +98,7 @@ def test_every_number_is_read():
         ("3  Vessel", "3 Ship", r"line 19 \(POINTS\): unknown attachment 'Ship'"),
         ("410 ", "-4 ", "a positive length"),
         ("0    0    -50".replace("    ", "  "), "0 -50", "expected 9 columns, got 8"),
-        ("FairTen1", "--- FAILURE\n(-)\n(-)\n1 2", "section of FAILURE"),
+        ("FairTen1", "--- FAILURE\n(-)\n(-)\n1 2", "failure of section FAILURE"),
     ],
 )
 def test_what_is_wrong_is_said(old, new, said):
@@ -102,18 +108,83 @@ def test_what_is_wrong_is_said(old, new, said):
 
 
 def test_all_that_is_not_held_is_named_at_once_and_can_be_ignored(tmp_path):
-    more = DECK.replace("0       WaveKin", "3 WaveKin\n0.5 FricCoeff")
+    more = DECK.replace("0       WaveKin", "3 WaveKin\n0.5 FrictionCoefficient")
     more = more.replace("FairTen1", "--- FAILURE\n(-)\n(-)\n1 2")
     more = more.replace("1.674E9", "1.674E9|3e9")
-    with pytest.raises(ValueError, match=r"curve .*; waves .*; friction .*; section"):
+    with pytest.raises(ValueError, match=r"curve .*; waves .*; failure "):
         read_moordyn(more)
     file = tmp_path / "lines.txt"
     file.write_text(more)
-    deck = read_moordyn(file, ignore=("curve", "waves", "friction", "section"))
-    assert deck.options["FricCoeff"] == "0.5"
+    deck = read_moordyn(file, ignore=("curve", "waves", "failure"))
+    assert deck.options["FrictionCoefficient"] == "0.5"
+    assert (deck.friction, deck.time_step) == (0.5, 0.001)  # ignored is nothing else
+    assert (deck.waves, deck.folder) == (0, tmp_path)
     assert deck.line_types["chain"].EA == 1.674e9
     with pytest.raises(ValueError, match="cannot ignore 'wind'"):
         read_moordyn(more, ignore=("wind",))
+
+
+def test_long_lists_of_what_is_not_held_are_counted():
+    types = "".join(f"t{i} 0.1 8 5e6|1 2e4 0 1 1 0 0\n" for i in range(30))
+    more = DECK.replace("rope       0.1", types + "rope 0.1")
+    with pytest.raises(ValueError, match=r"type t2 \(5e6\|1\) and 27 more, which"):
+        read_moordyn(more)
+
+
+OTHER_SPELLINGS = """\
+Free text, also of lines and points
+--------------------- MoorDyn Input File ------------------------------------
+---------------------- LINE DICTIONARY ---------------------------------------
+TypeName Diam Mass/m EA BA/-zeta EI Cd Ca CdAx CaAx Cl dF cF
+(-)
+rope 0.1 8 5e6 -0.5 10 1.2 1.0 0.05 0.3 0.7 0.08 0.18
+----------- ROD DICTIONARY -----------
+TypeName Diam Mass/m Cd Ca CdEnd CaEnd
+(-)
+can 0.5 100 0.6 1.0 1.2 0.9
+--------- BODY LIST ---------
+ID Attachment X0 Y0 Z0 r0 p0 y0 Mass CG I Volume CdA Ca
+(-)
+1 CoupledPinned 0 0 -5 0 0 0 10 0 1 0 0 0
+---- ROD PROPERTIES ----
+ID RodType Attachment Xa Ya Za Xb Yb Zb NumSegs RodOutputs
+(-)
+1 can Body1Pinned 0 0 0 3 0 4 2 p
+--------CONNECTION PROPERTIES--------
+ID Attachment X Y Z Mass Volume FX FY FZ CdA Ca
+(-)
+1 fix 40 0 -50 0 0 1 2 3 0.1 0.2
+------ LINE PROPERTIES ------
+ID LineType AttachA AttachB UnstrLen NumSegs LineOutputs
+(-)
+1 rope P1 R1B 60 1 ptUD
+------------------ SOLVER    OPTIONS------------------
+1e5 kb - bottom stiffness
+2e4 cb
+0.4 FrictionCoefficient
+100 CV
+999 rhoW
+0 ICTmax
+lEuler tScheme
+-------------------- OUTPUT ----------------
+FairTen1
+------- need this line -------
+"""
+
+
+def test_headings_options_and_words_may_be_spelled_otherwise():
+    deck = read_moordyn(OTHER_SPELLINGS)
+    assert (deck.bed_stiffness, deck.bed_damping) == (1e5, 2e4)
+    assert (deck.friction, deck.friction_damping) == (0.4, 100.0)
+    assert (deck.gravity, deck.density, deck.depth) == (9.80665, 999.0, 50.0)
+    assert (deck.start_time, deck.options["tScheme"]) == (0.0, "lEuler")
+    rod, point, line = deck.rods[1], deck.points[1], deck.lines[1]
+    assert (rod.kind, rod.body, rod.length, rod.segments) == ("body pinned", 1, 5.0, 2)
+    assert (point.kind, point.force) == ("fixed", (1.0, 2.0, 3.0))
+    assert (point.CdA, point.Ca) == (0.1, 0.2)
+    assert (line.start, line.end) == (1, (1, "B"))
+    assert deck.bodies[1].kind == "coupled pinned"
+    assert deck.rod_types["can"].CaEnd == 0.9
 
 
 @pytest.mark.validation
@@ -144,63 +215,3 @@ def test_moordyn_on_the_heave_driven_payload():
     assert abs(run.force.max() - 18_336) < 10
     assert run.positions.shape == (2001, 2, 3)
     assert run.wall > 0
-
-
-def test_a_deck_as_a_system_at_rest():
-    """CAB-2, elastic catenary: the exact tension at the fairlead, by 20 elements."""
-    system, y = from_moordyn(peer.catenary_deck(20, 1e-3))
-    found = system.at(0.0, y).signals["line1.head_tension"]
-    assert np.isclose(found, peer.CATENARY_TENSION, rtol=5e-4)
-
-
-BUOY = """\
----------------------- LINE TYPES ----------------------
-name Diam Mass/m EA BA EI Cd Ca CdAx CaAx
-(-)
-rope 0.1 8 5e6 2e4 0 1.2 1.0 0.05 0.1
----------------------- BODIES ----------------------
-ID Attachment X0 Y0 Z0 r0 p0 y0 Mass CG I Volume CdA Ca
-(-)
-1 Free 0 0 -10 0 0 90 1e3 0 1e3|2e3|3e3 2.0 1|2 0.5
----------------------- POINTS ----------------------
-ID Attachment X Y Z Mass Volume CdA Ca
-(-)
-1 Fixed 0 0 -40 0 0 0 0
-2 Body1 0 0 0 0 0 0 0
-3 Free 0 0 -20 100 0.02 0.1 1.0
----------------------- LINES ----------------------
-ID LineType AttachA AttachB UnstrLen NumSegs LineOutputs
-(-)
-1 rope 1 2 30 3 -
-2 rope 3 2 10 3 -
----------------------- OPTIONS ----------------------
-9.81 g
-1000 rhoW
---------------------- need this line ------------------
-"""
-
-
-def test_free_points_and_bodies_hang_at_rest():
-    """A buoy on a rope, from which a weight hangs: tensions are weights in water."""
-    system, y = from_moordyn(BUOY, elements={2: 2}, ignore=("CaAx",))
-    now = system.at(0.0, y)
-    assert np.allclose(now.v_dot, 0.0, atol=1e-6)
-    rope = 9.81 * (8 - 1000 * math.pi / 4 * 0.1**2)  # N/m
-    hung = 9.81 * (100 - 20) + 10 * rope
-    lift = 9.81 * (2000 - 1000)
-    assert np.isclose(now.signals["line2.head_tension"], hung, rtol=1e-6)
-    assert np.isclose(now.signals["line1.head_tension"], lift - hung, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({}, "'chain' has added mass along the line"),
-        ({"motions": {"point1": len}}, "a motion of 'point1', but coupled are point3"),
-        ({"elements": {7: 3}}, "elements of unknown line 7"),
-    ],
-)
-def test_what_a_system_cannot_hold_is_said(how, said):
-    ignore = {} if not how else {"ignore": ("CaAx",)}
-    with pytest.raises(ValueError, match=said):
-        from_moordyn(DECK, **how, **ignore)

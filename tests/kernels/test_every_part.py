@@ -48,6 +48,8 @@ from djdyn.hydraulics import (
     Volume,
 )
 from djdyn.marine.inertia_box import InertiaBoxDrag
+from djdyn.marine.member import MorisonMember
+from djdyn.marine.sea_bed import SeaBed
 from djdyn.marine.water import Buoyancy, Drag, Fluid
 from djdyn.marine.waves import jonswap
 from djdyn.multibody.joints import AbstractJoint
@@ -106,6 +108,7 @@ JOINTS = {  # each on its parent
     "stylus": ("world", djdyn.PointContact(djdyn.HollowSphere(0.9), 0.2)),
     "disc": ("deck", djdyn.PlanarPointContact(djdyn.HollowCircle(0.9), 0.2)),
     "buoy": ("world", djdyn.Free()),
+    "knot": ("world", djdyn.Cartesian()),
 }
 WATER = Fluid(2.0, [-1.0, 2.0], [[0.2, 0, 0], [0.5, 0.1, 0]], surface=0.1)
 TETHER = CableProperties(
@@ -173,6 +176,9 @@ PARTS = {
     "pull": FrameActuator("buoy", "follower_wrench"),
     "lift": Buoyancy("buoy", 0.1, WATER, 0.9),
     "drag": Drag("buoy", [0.1, 0.2, 0.3], 0.2, WATER, 0.7),
+    "leg": MorisonMember(
+        "buoy", 0.8, 0.1, 1.0, 1.0, 1.0, 1.0, 1, WATER, SeaBed(0.0, 20.0, 3.0, 0.3)
+    ),
     "hoist": Cable(
         TETHER,
         1.0,

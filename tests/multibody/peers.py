@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from djdyn.multibody.joints import (
     AbstractJoint,
+    Cartesian,
     Cylindrical,
     Fixed,
     Free,
@@ -160,6 +161,8 @@ def pinocchio_joint(joint: AbstractJoint):
             )
         case RollPitchYaw():
             return pin.JointModelSphericalZYX()
+        case Cartesian():
+            return pin.JointModelTranslation()
         case Spherical():
             return pin.JointModelSpherical()
         case Planar():

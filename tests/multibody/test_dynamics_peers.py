@@ -15,6 +15,7 @@ from djdyn.multibody.reactions import kinetic_energy
 
 from ..gradients import quick_jit
 from .trees import (
+    Cartesian,
     Cylindrical,
     Fixed,
     Free,
@@ -35,7 +36,7 @@ from .trees import (
 peers = pytest.importorskip("tests.multibody.peers", exc_type=ImportError)
 
 COMMON = (Revolute, Prismatic, Revolute, Spherical, Fixed, Free)
-OTHERS = (Cylindrical, RollPitchYaw, Universal, Planar, Spherical, Revolute)
+OTHERS = (Cylindrical, RollPitchYaw, Universal, Planar, Cartesian, Spherical, Revolute)
 TREES = 20  # of each topology
 
 

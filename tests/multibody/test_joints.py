@@ -10,6 +10,7 @@ from djdyn.multibody.joints import Prescribed, drift, prescribed_motion
 from djdyn.multibody.spatial import Pose, rotation_rpy
 
 from .trees import (
+    Cartesian,
     Cylindrical,
     Fixed,
     Free,
@@ -29,6 +30,7 @@ CENTRED = (
     Revolute,
     Prismatic,
     Cylindrical,
+    Cartesian,
     Universal,
     RollPitchYaw,
     Spherical,

@@ -9,6 +9,7 @@ import numpy as np
 
 from djdyn.multibody.joints import (
     AbstractJoint,
+    Cartesian,
     Cylindrical,
     Fixed,
     Free,
@@ -122,6 +123,7 @@ def stack(trees: Sequence) -> Mechanism:
 
 __all__ = [
     "AbstractJoint",
+    "Cartesian",
     "Cylindrical",
     "Fixed",
     "Free",
