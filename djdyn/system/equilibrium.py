@@ -114,7 +114,8 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
 
     close, tiny = CLOSE[np.dtype(z0.dtype)], float(jnp.finfo(z0.dtype).tiny)
     given = (system, y0, t, inputs)
-    fixed = jax.lax.stop_gradient(given)
+    numbers, functions = eqx.partition(given, eqx.is_array)
+    fixed = eqx.combine(jax.lax.stop_gradient(numbers), functions)
     n, size = len(speeds), jnp.maximum(jnp.max(jnp.abs(z0)), 1.0)
     reach = size / (2 * max([10, *(len(y0.parts[k]["r"]) for k in lines)]))
 

@@ -1,5 +1,7 @@
 """The sea bed: heights, forces and gradients, also at touching; members in water."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,9 +18,10 @@ from ..gradients import assert_gradient
 from ..parts.test_parts import ledgers, machine, state
 
 
-GRID = dict(x=[0.0, 10.0, 20.0], y=[0.0, 5.0])
+GRID: dict[str, Any] = dict(x=[0.0, 10.0, 20.0], y=[0.0, 5.0])
 HEIGHT = np.array([[-10.0, -12.0], [-8.0, -9.0], [-11.0, -7.0]])
-LAW = dict(stiffness=1e4, damping=1e3, friction=0.4, slip_speed=0.1, width=0.01)
+LAW: dict[str, Any] = dict(stiffness=1e4, damping=1e3, friction=0.4, slip_speed=0.1)
+LAW["width"] = 0.01
 
 
 def test_heights_are_bilinear_and_end_at_the_edge():
