@@ -4,15 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
+
 from ..cable import Cable, CableProperties, FreeEnd
 from ..marine.water import Fluid
 from ..multibody.joints import Fixed
 from ..multibody.mechanism import Body, Mechanism
+from ..multibody.spatial import Pose
+from ..multibody.time_functions import Constant
 from ..system.equilibrium import equilibrium
 from ..system.state import State
 from ..system.system import System
 from .moordyn import Deck, LineType, read_moordyn
 from .moordyn_bodies import Assembly
+from .moordyn_motions import Placed
 from .moordyn_water import deck_bed, deck_water
 from .safety import careful_reader
 
@@ -61,7 +66,22 @@ def from_moordyn(
         raise ValueError(f"start is 'rest', 'placed' or 'rough', not {start!r}")
     motions, elements = dict(motions or {}), dict(elements or {})
     _check_names(deck, motions, elements)
-    made = Assembly(deck, water or deck_water(deck), deck_bed(deck), motions)
+    water = water or deck_water(deck)
+    system, q = _machine(deck, water, motions, elements)
+    start = start or ("rest" if deck.start_time > 0 else "placed")
+    if start == "rough":
+        return system, system.initial_state(q=q)
+    held = {name: _held(motion) for name, motion in motions.items()}
+    still, _ = _machine(deck, water, held, elements) if held else (system, q)
+    joints = None if start == "rest" else _junctions(deck, system)
+    return system, equilibrium(still, still.initial_state(q=q), joints=joints)
+
+
+def _machine(
+    deck: Deck, water: Fluid, motions: dict[str, Callable], elements: dict[int, int]
+) -> tuple[System, dict[str, Any]]:
+    """Return the system, and coordinates where the deck puts its bodies."""
+    made = Assembly(deck, water, deck_bed(deck), motions)
     made.add_all()
     for line in deck.lines.values():
         kind = deck.line_types[line.type]
@@ -70,19 +90,19 @@ def from_moordyn(
         ends = (made.line_end(line, at_head) for at_head in (False, True))
         tail, head = (FreeEnd() if end is None else end for end in ends)
         rope, bed = _rope(kind, segment), deck_bed(deck, kind, segment)
-        cable = Cable(rope, line.length, tail, head, n, made.water, ground=bed)
+        cable = Cable(rope, line.length, tail, head, n, water, ground=bed)
         made.parts[f"line{line.id}"] = cable
     if not made.bodies:  # a mechanism has at least one
         made.bodies.append(Body("ground", "world", Fixed(), 0.0))
     gravity = (0.0, 0.0, -deck.gravity)
     mechanism = Mechanism(tuple(made.bodies), tuple(made.frames), gravity)
-    system = System(mechanism, made.parts)
-    y0 = system.initial_state(q=made.q)
-    start = start or ("rest" if deck.start_time > 0 else "placed")
-    if start == "rough":
-        return system, y0
-    joints = None if start == "rest" else _junctions(deck, system)
-    return system, equilibrium(system, y0, joints=joints)
+    return System(mechanism, made.parts), made.q
+
+
+def _held(motion: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return where a motion begins, as a motion: a search for rest knows no speeds."""
+    found = motion(jnp.zeros(()))
+    return Placed(found) if isinstance(found, Pose) else Constant(found)
 
 
 def _junctions(deck: Deck, system: System) -> list[str]:

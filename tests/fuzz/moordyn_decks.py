@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
