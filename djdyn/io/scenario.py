@@ -24,7 +24,7 @@ from .safety import check_inside, references_within
 from .scenario_kinds import FUNCTIONS, PARTS
 from .scenario_limits import MAX_SAVES, parse_scenario, shown
 from .scenario_mechanism import Machine, read_machine
-from .scenario_table import POSE, TablePlace
+from .scenario_table import POSE, SHARED, TablePlace
 
 
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
@@ -145,9 +145,12 @@ def _read(
     mechanism = machine.mechanism
     known = {kind.__name__: kind for kind in (*PARTS, *kinds)}
     named: list[tuple[str, Any]] = list(machine.parts.items())
-    water = data.get("environment", {}).get("fluid")
-    if water is not None:
-        water = (place / "environment" / "fluid").choose(FUNCTIONS, water)
+    given = data.get("environment", {})
+    around = {
+        what: (place / "environment" / what).choose(FUNCTIONS, given[what])
+        for what in SHARED
+        if what in given
+    }
     for section in ("part", "controller"):
         table = data.get(section, {})
         (place / section).keys_of(table, table if isinstance(table, Mapping) else ())
@@ -157,8 +160,9 @@ def _read(
                 if isinstance(fields, dict)
                 else None
             )
-            if kind and water and "fluid" in inspect.signature(kind).parameters:
-                fields = {"fluid": water, **fields}
+            if kind:
+                takes = inspect.signature(kind).parameters
+                fields = {k: x for k, x in around.items() if k in takes} | fields
             named.append((name, (place / section / name).choose(known, fields)))
     inputs, functions = dict(machine.inputs), {}
     section = data.get("input", {})

@@ -15,7 +15,7 @@ from .mjcf import from_mjcf
 from .mjcf_system import Keyframe, keyframes, system_from_mjcf
 from .scenario_kinds import JOINTS
 from .scenario_limits import shown
-from .scenario_table import POSE, ScenarioError, TablePlace
+from .scenario_table import POSE, SHARED, ScenarioError, TablePlace
 from .urdf import from_urdf, system_from_urdf
 
 
@@ -35,7 +35,7 @@ class Machine:
 def read_machine(place: TablePlace, data: Mapping[str, Any], folder: Path) -> Machine:
     """The machine of the sections `mechanism`, `body`, `frame` and `environment`."""
     environment, at = place / "environment", place / "mechanism"
-    table = environment.keys_of(data.get("environment", {}), ("gravity", "fluid"))
+    table = environment.keys_of(data.get("environment", {}), ("gravity", *SHARED))
     source = data.get("mechanism", {})
     options = ("ignore", "parts", "contacts", "floating_base")
     at.keys_of(source, (*SOURCES, *options, *POSE))

@@ -16,6 +16,7 @@ from .scenario_limits import check_field, shown
 
 
 POSE = ("position", "roll_pitch_yaw", "quaternion")  # keys of a place
+SHARED = ("fluid", "ground")  # of the environment, by all parts that take them
 
 
 class ScenarioError(ValueError):

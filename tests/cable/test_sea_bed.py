@@ -21,13 +21,14 @@ def test_long_steps_on_a_stiff_bed():
     system = djdyn.System(ground(), {"line": line})
     y = system.initial_state()
     x = np.linspace(0, 6, 5)[:4]
-    lying = np.stack([x, 0 * x, -0.9 + 0 * x], 1)
-    y.parts["line"]["r"] = jnp.asarray(lying)
+    lanes = [np.stack([x, 0 * x, z + 0 * x], 1) for z in (-0.9, -1.0)]
+    many = {"r": jnp.asarray(np.stack(lanes)), "v": jnp.zeros((2, 4, 3))}
+    y = djdyn.State(y.q, y.v, {"line": many})
     end = djdyn.rollout(system, 4.0, y, solver="ros2", dt=0.02, saveat=[4.0])
-    r, v = (np.asarray(end.y.parts["line"][k][-1]) for k in ("r", "v"))
+    r, v = (np.asarray(end.y.parts["line"][k])[:, -1] for k in ("r", "v"))
     assert np.allclose(v, 0.0, atol=1e-3)
     sunk = 20.0 * 9.81 / (0.1 * 3e5)
-    assert np.allclose(r[:2, 2], -1.0 - sunk, atol=1e-3)
+    assert np.allclose(r[:, :2, 2], -1.0 - sunk, atol=1e-3)
     explicit = 2.5 / (3e4 * 0.1 / 20.0)
     assert explicit < 0.02
 

@@ -13,6 +13,7 @@ import djdyn
 from controllers import JointPID, Reference, WinchPID
 from djdyn.io.scenario import read_scenario
 from djdyn.io.scenario_table import ScenarioError
+from djdyn.marine.member import MorisonMember
 from djdyn.marine.water import Drag
 from djdyn.parts import Winch
 from experiments.harness.scenario import KINDS as ALL_KINDS
@@ -146,6 +147,9 @@ def test_lifting_gear_from_a_file(tmp_path):
         len(djdyn.get_parameters(scenario.system, "deck.joint.motion.height.amplitude"))
         == 30
     )
+    leg = scenario.system.parts["leg"]
+    assert isinstance(leg, MorisonMember) and leg.ground is not None
+    assert float(leg.ground.height) == -30.0
     now = scenario.system.at(0.0, scenario.initial_state)
     assert jnp.allclose(now.signals["lift.lift"], 1000.0 * 0.1 * 9.81)
     with pytest.raises(ScenarioError, match=r"gear.toml: environment.fluid.*densty"):
@@ -158,6 +162,7 @@ GEAR = """
 t1 = 1.0
 [environment]
 fluid = { type = "Fluid", water_density = 1000.0, currents = [[0.5, 0, 0]] }
+ground = { type = "SeaBed", height = -30.0 }
 [[body]]
 name = "deck"
 mass = 1.0
@@ -178,6 +183,12 @@ volume = 0.1
 type = "Drag"
 frame = "load"
 area = [1, 1, 2]
+[part.leg]
+type = "MorisonMember"
+frame = "load"
+length = 2.0
+diameter = 0.1
+strips = 1
 [part.sheave]
 type = "FrameSensor"
 frame = "deck"
