@@ -12,7 +12,7 @@ from ..multibody.joints import Fixed
 from ..multibody.mechanism import Body, Mechanism
 from ..multibody.spatial import Pose
 from ..multibody.time_functions import Constant
-from ..system.equilibrium import equilibrium
+from ..system.equilibrium import EquilibriumError, equilibrium
 from ..system.state import State
 from ..system.system import System
 from .moordyn import Deck, LineType, read_moordyn
@@ -74,7 +74,13 @@ def from_moordyn(
     held = {name: _held(motion) for name, motion in motions.items()}
     still, _ = _machine(deck, water, held, elements) if held else (system, q)
     joints = None if start == "rest" else _junctions(deck, system)
-    return system, equilibrium(still, still.initial_state(q=q), joints=joints)
+    try:
+        return system, equilibrium(still, still.initial_state(q=q), joints=joints)
+    except EquilibriumError as error:
+        other = "placed" if start == "rest" else "rough"
+        raise EquilibriumError(
+            f"{error}; start={other!r} asks for less", error.state
+        ) from error
 
 
 def _machine(

@@ -135,6 +135,7 @@ ID LineType AttachA AttachB UnstrLen NumSegs Out
 """
 
 
+@pytest.mark.slow
 def test_a_massless_junction_and_a_rod_on_a_pin_that_moves():
     """Two ropes alike meet in a point without mass: each top carries half the weight.
 
