@@ -17,7 +17,9 @@ def test_long_steps_on_a_stiff_bed():
     """
     bed = SeaBed(-1.0, stiffness=3e5, damping=3e4, friction=0.6, width=1e-4)
     chain = CableProperties(20.0, 1e6, diameter=0.1)
-    line = Cable(chain, 6.0, FreeEnd(), FixedEnd([6.0, 0, -0.9]), mesh=4, ground=bed)
+    line = Cable(
+        chain, 6.0, FreeEnd(), FixedEnd(point=[6.0, 0, -0.9]), mesh=4, ground=bed
+    )
     system = djdyn.System(ground(), {"line": line})
     y = system.initial_state()
     x = np.linspace(0, 6, 5)[:4]
@@ -36,4 +38,4 @@ def test_long_steps_on_a_stiff_bed():
 def test_a_line_on_the_bed_needs_a_diameter():
     with pytest.raises(ValueError, match="needs a diameter"):
         rope = CableProperties(1.0, 1e5)
-        Cable(rope, 1.0, FreeEnd(), FixedEnd([0, 0, 0]), 4, ground=SeaBed(-1.0))
+        Cable(rope, 1.0, FreeEnd(), FixedEnd(point=[0, 0, 0]), 4, ground=SeaBed(-1.0))
