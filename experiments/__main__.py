@@ -13,6 +13,7 @@ from typing import Any
 os.environ.setdefault(  # XLA's older emitters compile in half the time
     "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false"
 )
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its loader cries wolf on CPUs
 
 import jax
 
