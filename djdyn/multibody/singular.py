@@ -25,7 +25,10 @@ def why_singular(
     - `limit`: smallest eigenvalue of the matrix, scaled to ones on its diagonal, that
       is not zero; by default round-off.
     """
-    M = np.asarray(_mass_matrix(mechanism, q))
+    M = _mass_matrix(mechanism, q)
+    if not known(M):  # within a trace, where numbers cannot be looked at
+        return ""
+    M = np.asarray(M)
     if not M.size or not np.all(np.isfinite(M)):
         return ""
     size = np.sqrt(np.maximum(np.diag(M), 0.0))
@@ -74,13 +77,12 @@ def may_be_singular(mechanism: Mechanism) -> bool:
 def _is_thin(body: Body) -> bool:
     if not body.joint.nv or not known(body.mass, body.p_BC, body.I_BC):
         return False
-    if body.mass == 0:
+    mass, c, I_BC = (np.asarray(x, float) for x in (body.mass, body.p_BC, body.I_BC))
+    if mass == 0:
         return True
     if body.joint.nv == 1 or body.A_B is not None:
         return False
-    c = np.asarray(body.p_BC, float)
-    about_origin = body.I_BC + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    moments = np.linalg.eigvalsh(about_origin)
+    moments = np.linalg.eigvalsh(I_BC + mass * (c @ c * np.eye(3) - np.outer(c, c)))
     return bool(moments[0] <= 1e-9 * moments[2])
 
 

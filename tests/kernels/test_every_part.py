@@ -261,7 +261,7 @@ def system(request) -> djdyn.System:
 @pytest.fixture(scope="module")
 def y0(system) -> djdyn.State:
     """Lanes that start apart; the first at rest and unturned, where kinks show."""
-    rng, mechanism = np.random.default_rng(1), system.mechanism
+    rng, mechanism = np.random.default_rng(8), system.mechanism  # explicit steps do
     q = np.stack([random_q(rng, mechanism) for _ in range(LANES)])
     v = 0.3 * rng.normal(size=(LANES, mechanism.nv))
     q[0], v[0] = mechanism.q0(), 0.0

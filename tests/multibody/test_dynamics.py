@@ -81,7 +81,8 @@ def seaway() -> Seaway:
 
 def with_added_mass(rng, body: Body) -> Body:
     root = rng.normal(size=(6, 6))
-    return eqx.tree_at(lambda b: b.A_B, body, jnp.asarray(root @ root.T))
+    given = dict(is_leaf=lambda x: x is None)
+    return eqx.tree_at(lambda b: b.A_B, body, jnp.asarray(root @ root.T), **given)
 
 
 @quick_jit

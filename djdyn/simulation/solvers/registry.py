@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 import diffrax as dfx
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool
 
 from ...typing import Scalar, check_values, known, si
@@ -16,6 +18,7 @@ from .ros2 import ros2_step
 from .step_times import ExactSaves, TabulatedSteps
 from .tangent_control import (
     larger_error,
+    stop_gradient,
     tangent_rate,
     tangent_tolerances,
     with_tangent,
@@ -151,7 +154,7 @@ ADJOINTS: dict[str, Callable[[], dfx.AbstractAdjoint]] = {
     "direct": dfx.DirectAdjoint,  # both; slow
 }
 FIXED_ONLY = ("rk4", "semi_implicit", "ros2")
-EXPLICIT = ("tsit5", "dopri8")  # with a tangent under error control in gradients
+EXPLICIT = ("tsit5", "dopri8")  # gradients take steps that resolve a tangent
 ADAPTIVE_ONLY = ("kvaerno3", "kvaerno5")  # their Newton iterations may fail
 
 
@@ -211,34 +214,59 @@ class Integrator(eqx.Module):
         there = t >= t1 - 2 * self.resolution(0.0, t1, t.dtype)
         return (result == dfx.RESULTS.successful) | there
 
-    def run(
-        self, field, t0, t1, y0, args, saves, max_steps, jumps, meter, tangent=False
-    ):
+    def run(self, field, t0, t1, y0, args, saves, max_steps, jumps, meter, ends=None):
         """Calls `diffrax.diffeqsolve` so that it never raises.
 
         The solution has the states at the times `saves`, if there are any, and at the
-        end. With `tangent` adaptive steps also resolve a tangent of the motion.
+        end. Steps end at the times `ends` where these are given.
         """
-        rtol, atol, norm, only = self.rtol, self.atol, None, _whole
-        if tangent:
-            rtol, atol = tangent_tolerances(rtol, atol, y0)
-            field, norm, only = partial(tangent_rate, field), larger_error, _first_row
-            y0 = with_tangent(y0)
-        end = dfx.SubSaveAt(t1=True, fn=only)
-        subs = [end] if saves is None else [dfx.SubSaveAt(ts=saves, fn=only), end]
+        end = dfx.SubSaveAt(t1=True)
+        subs = [end] if saves is None else [dfx.SubSaveAt(ts=saves), end]
         if self.dt is not None:
-            steps: Any = TabulatedSteps(equal_times(t0, t1, max_steps - 1, y0.dtype))
+            ends = equal_times(t0, t1, max_steps - 1, y0.dtype)
+        if ends is not None:
+            steps: Any = TabulatedSteps(ends)
         else:
-            least = self.resolution(t0, t1, y0.dtype)
-            steps = dfx.PIDController(
-                rtol=rtol, atol=atol, dtmin=least, force_dtmin=False
-            )
-            if norm is not None:
-                steps = eqx.tree_at(lambda s: s.norm, steps, norm)
-            if saves is not None:
-                steps = ExactSaves(steps, saves, least)  # pyright: ignore
-            if jumps is not None:
-                steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)
+            tolerances = (self.rtol, self.atol)
+            steps = self._adaptive(tolerances, None, t0, t1, y0.dtype, saves, jumps)
+        return self._solve(field, t0, t1, y0, args, subs, steps, max_steps, meter)
+
+    def step_ends(self, field, t0, t1, y0, args, saves, max_steps, jumps):
+        """Return where adaptive steps end that resolve a tangent too, and success.
+
+        The first time is the start; those that are not needed are the end. Nothing is
+        differentiated.
+        """
+        tolerances = tangent_tolerances(self.rtol, self.atol, y0)
+        how = (tolerances, larger_error, t0, t1, y0.dtype, saves, jumps)
+        both, rate = with_tangent(y0), partial(tangent_rate, field)
+        subs = [dfx.SubSaveAt(steps=True, fn=_time)]
+        sol = self._solve(
+            rate, t0, t1, both, args, subs, self._adaptive(*how), max_steps, False
+        )
+        (ends,) = sol.ts  # pyright: ignore
+        last = jnp.max(jnp.where(jnp.isfinite(ends), ends, t0))
+        start = jnp.asarray(t0, y0.dtype)[None]
+        ends = jnp.concatenate([start, jnp.minimum(ends.astype(y0.dtype), t1)])
+        done = self.done(sol.result, last, t1)
+        return lax.stop_gradient(ends), done
+
+    def _adaptive(self, tolerances, norm, t0, t1, dtype, saves, jumps):
+        """Return the controller of adaptive steps."""
+        least = self.resolution(t0, t1, dtype)
+        rtol, atol = tolerances
+        steps: Any = dfx.PIDController(
+            rtol=rtol, atol=atol, dtmin=least, force_dtmin=False
+        )
+        if norm is not None:
+            steps = eqx.tree_at(lambda s: s.norm, steps, norm)
+        if saves is not None:
+            steps = ExactSaves(steps, saves, least)  # pyright: ignore
+        if jumps is not None:
+            steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)
+        return steps
+
+    def _solve(self, field, t0, t1, y0, args, subs, steps, max_steps, meter):
         return dfx.diffeqsolve(
             dfx.ODETerm(field),
             SOLVERS[self.solver](),
@@ -261,43 +289,52 @@ def _rate(t: Any, flat: Array, field: Callable[[Any, Array], Array]) -> Array:
     return field(t, flat)
 
 
-def _whole(t: Any, y: Array, args: Any) -> Array:
-    del t, args
-    return y
+def _time(t: Any, y: Array, args: Any) -> Array:
+    del y, args
+    return jnp.asarray(t)
 
 
-def _first_row(t: Any, y: Array, args: Any) -> Array:
-    del t, args
-    return y[0]
-
-
-def _solution(tangent: bool, integrator: Integrator, field: Any, *how: Any) -> tuple:
+def _solution(integrator: Integrator, field: Any, *how: Any, ends: Any = None) -> tuple:
     """Return saved states, and end time, last state, success and count of steps."""
     t0, t1, y0, *rest = how
-    sol = integrator.run(_rate, t0, t1, y0, field, *rest, tangent=tangent)
+    sol = integrator.run(_rate, t0, t1, y0, field, *rest, ends=ends)
     (*_, (t_end,)), (*flats, (last,)) = sol.ts, sol.ys  # pyright: ignore
     done = integrator.done(sol.result, t_end, t1)
     return flats, t_end, last, done, sol.stats["num_steps"]
 
 
+def _along_resolved_steps(integrator: Integrator, field: Any, *how: Any) -> tuple:
+    """Return a run along steps that resolve a tangent too.
+
+    The steps are found in a run of their own, so that a reverse sweep, which rounds
+    differently, cannot choose others.
+    """
+    t0, t1, y0, saves, most, jumps, _ = how
+    stopped = jax.tree.map(stop_gradient, (integrator, field, t0, t1, y0, saves, jumps))
+    by, rate_of, t0, t1, y0, saves, jumps = stopped
+    ends, found = by.step_ends(_rate, t0, t1, y0, rate_of, saves, most, jumps)
+    flats, t_end, last, done, steps = _solution(integrator, field, *how, ends=ends)
+    return flats, t_end, last, done & found, steps
+
+
 @eqx.filter_custom_jvp
 def _resolved(*how: Any) -> tuple:
     """Return a run whose steps, where it is differentiated, resolve a tangent too."""
-    return _solution(False, *how)
+    return _solution(*how)
 
 
 @_resolved.def_jvp
 def _(primals: tuple, tangents: tuple) -> tuple:
-    return eqx.filter_jvp(partial(_solution, True), primals, tangents)
+    return eqx.filter_jvp(_along_resolved_steps, primals, tangents)
 
 
 def _solver_of(integrator: Integrator, field: Any) -> Callable[..., tuple]:
     """Return the function that runs a field, by what its gradient needs."""
     adaptive = integrator.dt is None and integrator.solver in EXPLICIT
     if not (adaptive and field.has_impacts):
-        return partial(_solution, False)
+        return _solution
     # A rule of derivatives must not close over what is differentiated.
-    return _resolved if field.is_data else partial(_solution, True)
+    return _resolved if field.is_data else _along_resolved_steps
 
 
 def solve_between(

@@ -43,7 +43,7 @@ def tangent_rate(
     """Return the rates of a state and its tangent; only the first has a gradient."""
     y, d = both[0], lax.stop_gradient(both[1])
     f = rate(t, y, field)
-    frozen = jax.tree.map(_stop_gradient, (y, field, f))
+    frozen = jax.tree.map(stop_gradient, (y, field, f))
     offset = OFFSET * _coarser(y.dtype)
     beside = rate(t, frozen[0] + offset * d, frozen[1])
     slope = (beside - frozen[2]) / offset
@@ -70,5 +70,6 @@ def _coarser(dtype: Any) -> float:
     return float(np.sqrt(np.finfo(dtype).eps / np.finfo(np.float64).eps))
 
 
-def _stop_gradient(x: Any) -> Any:
+def stop_gradient(x: Any) -> Any:
+    """Return an array without its gradient, and anything else as it is."""
     return lax.stop_gradient(x) if eqx.is_inexact_array(x) else x
