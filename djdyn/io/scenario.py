@@ -70,8 +70,15 @@ def _simulation(place: TablePlace, table: Mapping[str, Any]) -> dict[str, Any]:
                 )
         elif key in ("saveat", "jumps"):
             how[key] = (place / key).numbers(value)
-            if how[key].ndim != 1 or not how[key].size:
+            count = key == "saveat" and how[key].ndim == 0
+            if count and not (
+                how[key] == round(float(how[key])) and 1 <= how[key] <= MAX_SAVES
+            ):
+                said = "is a list of times, or how many"
+                raise (place / key).error(f"{said}, not {shown(value)}")
+            if not count and (how[key].ndim != 1 or not how[key].size):
                 raise (place / key).error(f"is a list of times, not {shown(value)}")
+            how[key] = int(how[key]) if count else how[key]
         elif key == "control_delay":
             if not isinstance(value, bool):
                 raise (place / key).error(f"is true or false, not {shown(value)}")
