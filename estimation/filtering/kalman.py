@@ -160,8 +160,8 @@ def condition(
 def _predict(
     model: StateModel, moments: Moments, row: Any, y: State, P: Matrix
 ) -> tuple[State, Matrix, Matrix]:
-    system, start = model.system, model.step(row.t, y, row.dt)
-    step = lambda d: model.step(row.t, retract(system, y, d), row.dt)
+    system, start = model.system, model.step(row.t, y, row.dt, row.substeps)
+    step = lambda d: model.step(row.t, retract(system, y, d), row.dt, row.substeps)
     d, S, C = moments(lambda d: difference(system, start, step(d)), P)
     S = S + row.dt * model.drive @ model.drive.T
     moved, G = retract_with_jacobian(system, start, d)

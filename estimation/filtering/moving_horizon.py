@@ -145,7 +145,7 @@ def _trajectory(
 
     def turn(y: State, row: Any) -> tuple[State, State]:
         t, dt, w = row
-        y = model.step(t, y, dt)
+        y = model.step(t, y, dt, given.substeps)
         y = retract(model.system, y, jnp.sqrt(dt) * model.drive @ w)
         return y, y
 
@@ -204,8 +204,8 @@ def _move_on(
     at = lambda d: jnp.where(row.seen, model.output(row.t, retract(system, y, d)), 0.0)
     H = jax.jacfwd(at)(zero)
     gain, known, *_ = condition(model, row, at(zero) + H @ a, H @ P @ H.T, P @ H.T)
-    start = model.step(row.t, y, row.dt)
-    step = lambda d: model.step(row.t, retract(system, y, d), row.dt)
+    start = model.step(row.t, y, row.dt, row.substeps)
+    step = lambda d: model.step(row.t, retract(system, y, d), row.dt, row.substeps)
     F = jax.jacfwd(lambda d: difference(system, start, step(d)))(zero)
     P = F @ (P - known) @ F.T + row.dt * model.drive @ model.drive.T
     y_s, G = retract_with_jacobian(system, start, F @ (a + gain))

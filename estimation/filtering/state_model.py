@@ -1,5 +1,6 @@
 """State-space models with noise, and samples of their outputs."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
+from djdyn.simulation.options import SimulationOptions
 from djdyn.simulation.solvers.fixed_step import METHODS, one_step
 from djdyn.simulation.solvers.sampled_control import needed
 from djdyn.simulation.vector_field import Field
@@ -39,7 +41,8 @@ class StateModel(eqx.Module):
       drives all speeds with 0.1 of their unit per root second.
     - `noise`: deviations of the measurements, one for all or one each.
     - `inputs`: values or functions of time in place of the system's inputs.
-    - `solver`, `substeps`: the fixed-step solver, and its steps between two samples.
+    - `options`: the fixed-step `solver`, and its longest step `dt`. Without options
+      there is one step of `rk4` from each sample to the next.
     """
 
     system: System
@@ -47,8 +50,7 @@ class StateModel(eqx.Module):
     drive: Float[Array, "k r"] = eqx.field(converter=si("1"))
     noise: Float[Array, "..."] = eqx.field(converter=si("1", above=0.0))
     inputs: dict[str, Any] = eqx.field(converter=dict, default_factory=dict)
-    solver: str = eqx.field(static=True, default="rk4")
-    substeps: int = eqx.field(static=True, default=1)
+    options: SimulationOptions | None = None
 
     def __check_init__(self):
         check_values(self)
@@ -57,20 +59,29 @@ class StateModel(eqx.Module):
             raise ValueError(
                 f"drive has shape {self.drive.shape}, but the state has {k} directions"
             )
-        if self.solver not in METHODS:
-            there = ", ".join(METHODS)
-            raise ValueError(f"unknown solver {self.solver!r}; there are {there}")
+        if self.options is not None:
+            check_options(self.options)
 
-    def step(self, t: Scalar, y: State, dt: Scalar) -> State:
-        """Return $f$, the state one sample later."""
+    def step(self, t: Scalar, y: State, dt: Scalar, substeps: int = 1) -> State:
+        """Return $f$, the state one sample later, after so many steps."""
         flat, shape = ravel_pytree((y, jnp.zeros(0, y.v.dtype)))
-        field, h = Field(self.system, self.inputs, {}, shape, False), dt / self.substeps
+        field, h = Field(self.system, self.inputs, {}, shape, False), dt / substeps
+        solver = "rk4" if self.options is None else self.options.solver
 
         def turn(flat: Array, i: Array) -> tuple[Array, None]:
-            return one_step(field, self.solver, t + i * h, flat, h), None
+            return one_step(field, solver, t + i * h, flat, h), None
 
-        flat, _ = jax.lax.scan(turn, flat, jnp.arange(self.substeps, dtype=flat.dtype))
+        flat, _ = jax.lax.scan(turn, flat, jnp.arange(substeps, dtype=flat.dtype))
         return shape(flat)[0]
+
+    def substeps(self, times: Numbers) -> int:
+        """Return how many steps lead from any sample to the next."""
+        if self.options is None or np.shape(times)[0] < 2:
+            return 1
+        if not known(times):
+            raise ValueError("options with dt need times that are known, not traced")
+        longest = float(np.max(np.diff(np.asarray(times))))
+        return max(1, math.ceil(longest / float(self.options.dt or longest) - 1e-9))
 
     def output(self, t: Scalar, y: State) -> Float[Array, " m"]:
         """Return $h$, the measurement without noise."""
@@ -83,6 +94,21 @@ class StateModel(eqx.Module):
         return needed(seen, flat)(flat)  # markers need no accelerations
 
 
+def check_options(options: SimulationOptions) -> None:
+    """Raise unless the options are those of fixed steps with continuous controllers."""
+    if options.solver not in METHODS:
+        there = ", ".join(METHODS)
+        raise ValueError(f"unknown solver {options.solver!r}; there are {there}")
+    if options.dt is None:
+        raise ValueError("a state model has fixed steps: its options need dt")
+    unused = (options.control_period is not None, options.jumps is not None)
+    for name, asked in zip(("control_period", "jumps"), unused, strict=True):
+        if asked:
+            raise ValueError(f"a state model has no {name}")
+    if options.ledger:
+        raise ValueError("a state model has no ledger")
+
+
 class Samples(eqx.Module):
     """Samples: times, steps to the next, values, and which were measured."""
 
@@ -90,6 +116,7 @@ class Samples(eqx.Module):
     dt: Float[Array, " n"]  # the last is zero
     z: Float[Array, "n m"]
     seen: Bool[Array, "n m"]
+    substeps: int = eqx.field(static=True)  # from each to the next
 
 
 def samples(model: StateModel, times: Numbers, measured: Any, visible: Any) -> Samples:
@@ -120,4 +147,4 @@ def samples(model: StateModel, times: Numbers, measured: Any, visible: Any) -> S
         first = int(np.argwhere(~np.isfinite(np.where(seen, z, 0.0)))[0, 0])
         raise ValueError(f"a measurement at {float(t[first]):g} s is not a number")
     dt = jnp.concatenate([jnp.diff(t), jnp.zeros(1)])
-    return Samples(t, dt, jnp.where(seen, z, 0.0), seen)
+    return Samples(t, dt, jnp.where(seen, z, 0.0), seen, model.substeps(times))

@@ -98,7 +98,7 @@ def y(system) -> djdyn.State:
 
 
 @eqx.filter_jit
-def books(system: djdyn.System, t, y):
+def ledgers(system: djdyn.System, t, y):
     now, rate = system.at(t, y), system.derivative(t, y)
     found = {}
     for name, part in system.parts.items():
@@ -124,7 +124,7 @@ def books(system: djdyn.System, t, y):
 
 @pytest.mark.slow
 def test_energy(system, y):
-    for name, (gained, expected, loss) in books(system, jnp.array(0.4), y).items():
+    for name, (gained, expected, loss) in ledgers(system, jnp.array(0.4), y).items():
         assert jnp.allclose(gained, expected, rtol=1e-11), name
         assert loss > 0, name
 

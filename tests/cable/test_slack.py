@@ -25,7 +25,7 @@ def test_top_of_the_line_oscillates():
 
 @pytest.mark.slow
 def test_snap():
-    """CAB-10: the books close through fall, snap and rebound."""
+    """CAB-10: the ledger closes through fall, snap and rebound."""
     system, y = dropped()
     run = djdyn.simulate(system, 1.5, y, ledger=True, saveat=151, rtol=1e-7, atol=1e-9)
     tension = np.asarray(run.signal("line.tail_tension"))

@@ -44,7 +44,7 @@ def test_pendulum_of_growing_length():
 
 
 def test_out_to_five_times_and_back():
-    """Mass, energy and the books, over a payout from 4 to 20 m and back."""
+    """Mass, energy and the ledger, over a payout from 4 to 20 m and back."""
     rope = CableProperties(0.5, 1e5, axial_damping=200.0)
     system = hoist(50.0, 4.0, rope)
     y = equilibrium(system)
@@ -128,7 +128,7 @@ def test_capstan():
 
 
 def test_two_weights_over_a_sheave():
-    r"""Atwood's machine with a capstan's grip, and its books.
+    r"""Atwood's machine with a capstan's grip, and its ledger.
 
     Light line: $m_1 (g + a) e^{\mu\pi} = m_2 (g - a)$ once it slides; the wheel adds
     its inertia between the two.

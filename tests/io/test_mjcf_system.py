@@ -168,12 +168,12 @@ def test_energy_balance_closes():
     system, (y, inputs, _) = gantry(), measured()
 
     @quick_jit
-    def books(y):
+    def powers(y):
         rate = system.derivative(0.0, y, inputs)
         energy = lambda y: system.at(0.0, y, inputs).energy()
         return jax.jvp(energy, (y,), (rate,))[1], *system.powers(0.0, y, inputs)
 
-    change, drawn, lost = books(y)
+    change, drawn, lost = powers(y)
     assert lost > 0
     np.testing.assert_allclose(change, drawn - lost, rtol=1e-10)
 

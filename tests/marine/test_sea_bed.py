@@ -88,8 +88,8 @@ def test_a_member_keeps_its_ledger_across_the_surface_and_on_the_bed():
     bed = SeaBed([[-1.0, 0.2], [0.8, 1.5]], **(LAW | {"width": 0.3}), **grid)
     water = Fluid(currents=[[0.3, 0.1, 0]], surface=0.8)
     system = djdyn.System(machine(), {"leg": member(bed, fluid=water, strips=2)})
-    books = ledgers(system, jnp.array(0.4), state(system, 0.7))
-    for name, (gained, expected, loss) in books.items():
+    ledger = ledgers(system, jnp.array(0.4), state(system, 0.7))
+    for name, (gained, expected, loss) in ledger.items():
         assert jnp.allclose(gained, expected, rtol=1e-10), name
         assert loss > 0, name
 

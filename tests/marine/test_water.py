@@ -84,7 +84,7 @@ def test_a_profile_is_linear_between_its_heights_and_constant_beyond():
 
 
 def test_a_current_carries_a_body_along():
-    """The books close while the current works on it, and it ends at its speed."""
+    """The ledger closes while the current works on it, and it ends at its speed."""
     fluid = Fluid(1000.0, [-10.0, 10.0], [[0.0, 0, 0], [2.0, 0, 0]])
     parts = {
         "lift": Buoyancy("ball", 0.3, fluid),
@@ -98,7 +98,7 @@ def test_a_current_carries_a_body_along():
     assert jnp.all(jnp.diff(found.work[:, 1]) >= 0)
 
 
-def test_books_and_gradients_at_the_surface_and_at_rest():
+def test_ledger_and_gradients_at_the_surface_and_at_rest():
     """Half submerged at no speed through the water: all derivatives are finite."""
     fluid = Fluid(surface=0.0, currents=[[0.3, 0.0, 0.0]], surface_width=0.2)
     parts = {

@@ -114,9 +114,9 @@ def everything() -> djdyn.System:
 
 @eqx.filter_jit
 def ledgers(system: djdyn.System, t, y):
-    """By part: rate of its energy, what its books say it should be, and its loss."""
+    """By part: rate of its energy, what its ledger says it should be, and its loss."""
     now, rate = system.at(t, y), system.derivative(t, y)
-    books = {}
+    ledger = {}
     for name, part in system.parts.items():
 
         def stored(t, y, name=name, part=part):
@@ -130,17 +130,17 @@ def ledgers(system: djdyn.System, t, y):
         powers += [mass.power(now.world, now.A_WB) for mass in does.inertias]
         power = sum(powers, start=jnp.zeros(()))
         loss = part.power_loss(*arguments)
-        books[name] = gained, part.power_in(*arguments) - loss - power, loss
+        ledger[name] = gained, part.power_in(*arguments) - loss - power, loss
     _, gained = jax.jvp(system.energy, (t, y), (jnp.ones(()), rate))
     power_in, power_loss = system.powers(t, y)
-    books["the whole system"] = gained, power_in - power_loss, power_loss
-    return books
+    ledger["the whole system"] = gained, power_in - power_loss, power_loss
+    return ledger
 
 
 @pytest.mark.parametrize("v_arm", [0.7, -0.7])
 def test_ledgers_close(everything, v_arm):
-    books = ledgers(everything, jnp.array(0.4), state(everything, v_arm))
-    for name, (gained, expected, loss) in books.items():
+    ledger = ledgers(everything, jnp.array(0.4), state(everything, v_arm))
+    for name, (gained, expected, loss) in ledger.items():
         assert jnp.allclose(gained, expected, rtol=1e-10, atol=1e-10), name
         assert loss >= 0, name
 

@@ -1,4 +1,4 @@
-"""Trajectories: their numbers, their books, their failures."""
+"""Trajectories: their numbers, their ledgers, their failures."""
 
 import jax
 import jax.numpy as jnp

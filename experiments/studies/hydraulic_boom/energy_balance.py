@@ -60,9 +60,11 @@ def run_energy_balance(study: Study) -> None:
          "mass residual of the oil: net inflow less stored mass, over "
          f"{np.abs(poured).max():.3f} kg"),
     ):  # fmt: skip
-        study.metric(f"hydraulic_boom.books.{name}", value, at_most=most, note=note)
+        study.metric(
+            f"hydraulic_boom.energy_balance.{name}", value, at_most=most, note=note
+        )
     study.metric(
-        "hydraulic_boom.books.least_loss",
+        "hydraulic_boom.energy_balance.least_loss",
         min(least, 0.0),
         at_least=-1e-6,
         unit="W",

@@ -352,6 +352,12 @@ def test_evaluations_are_those_of_a_tuning(slide, moved):
         alone = c.evaluate(system, 2.0, COST, constraints=limits, **given)
         assert np.allclose(alone.costs, known.costs, rtol=1e-10)
         assert np.allclose(alone.excess["force"], known.excess["force"], atol=1e-10)
+    options = djdyn.SimulationOptions(solver="rk4", dt=0.02)
+    given = {"scenarios": moved, "saves": 101, "constraints": limits}
+    same = c.evaluate(slide, 2.0, COST, options=options, **given)
+    assert np.array_equal(
+        same.costs, c.evaluate(slide, 2.0, COST, solver="rk4", dt=0.02, **given).costs
+    )
     one = c.evaluate(slide, 2.0, COST, solver="rk4", dt=0.02)
     assert one.costs.shape == (1,) and one.costs == 0.0 and one.ok
 

@@ -6,6 +6,7 @@ import pytest
 from scipy.linalg import solve_discrete_are
 
 import djdyn
+from djdyn import SimulationOptions
 from djdyn.multibody.joints import Prismatic
 from djdyn.multibody.mechanism import Body, Mechanism
 from djdyn.parts import JointSpring
@@ -198,7 +199,28 @@ def test_bad_measurements_are_named():
         StateModel(SYSTEM, both, np.eye(3), NOISE)
     with pytest.raises(ValueError, match=r"noise must be above 0"):
         StateModel(SYSTEM, both, DRIVE, 0.0)
-    with pytest.raises(ValueError, match="unknown solver 'euler'"):
-        StateModel(SYSTEM, both, DRIVE, NOISE, solver="euler")
+    for options, said in (
+        (SimulationOptions(solver="kvaerno3"), "there are semi_implicit, ros2"),
+        (SimulationOptions(), "its options need dt"),
+        (SimulationOptions(solver="rk4", dt=0.1, jumps=[0.2]), "has no jumps"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            StateModel(SYSTEM, both, DRIVE, NOISE, options=options)
     with pytest.raises(ValueError, match="a window has 2 to 40 samples, not 1"):
         moving_horizon(MODEL, TIMES, Z, SEEN, **known(X0), window=1)
+
+
+def test_steps_between_samples_are_at_most_dt():
+    """A gap of one and a half samples takes two steps of half of it, as all gaps do."""
+    half = SimulationOptions(solver="rk4", dt=0.75 * DT)
+    model = StateModel(SYSTEM, both, DRIVE, NOISE, options=half)
+    times = np.array([0.0, 1.0, 2.5]) * DT
+    found = kalman_filter(model, times, Z[:3], np.zeros((3, 2), bool), **known(X0))
+    x = X0
+    for k, gap in enumerate(np.diff(times)):
+        a = A / DT * gap / 2
+        step = np.eye(2) + a + a @ a / 2 + a @ a @ a / 6 + a @ a @ a @ a / 24
+        x = step @ step @ x
+        y = found.predicted.y
+        predicted = np.array([y.q[k, 0], y.v[k, 0]])
+        np.testing.assert_allclose(predicted, x, rtol=1e-12)
