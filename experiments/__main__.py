@@ -37,6 +37,7 @@ STUDIES = {
     "contact": "experiments.studies.contact.study",
     "crane": "experiments.studies.crane.study",
     "cube-toss": "experiments.studies.cube_toss.study",
+    "double-pendulum": "experiments.studies.double_pendulum.study",
     "hydraulic-boom": "experiments.studies.hydraulic_boom.study",
     "launch": "experiments.studies.launch.study",
     "optotrak": "experiments.studies.optotrak.study",
