@@ -1,6 +1,7 @@
 """Fits of the pendulum to torques and to simulated windows, and their errors."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -42,6 +43,11 @@ FREE += [FreeParameter(f"system.{k}") for k in SIGNED] + [FreeParameter("delay")
 MASSES = [FreeParameter(f"system.link{i}.mass", Positive()) for i in (1, 2)]
 FRICTION = LogNormal(0.01, 1.0)  # N m s/rad: within a factor of e, say bearings
 PRIORS = {f"system.friction{i}.viscous": FRICTION for i in (1, 2)}
+HOW: dict[str, Any] = {
+    "priors": PRIORS,
+    "allow_unidentifiable": True,
+    "progress": False,
+}
 
 
 def arrays(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Motion:
@@ -76,16 +82,22 @@ def undetermined(model: DrivenPendulum, records: Sequence[Record]) -> Identifiab
     return identifiability(Problem(model, trials, FREE + MASSES, PRIORS, None))
 
 
-def identify(
+def fit_torques(
     model: DrivenPendulum, records: Sequence[Record], others: Sequence[Record]
-) -> tuple[FitResult, FitResult]:
+) -> FitResult:
+    """Fit the torques that the motion takes."""
+    trials = [torque_trial(one) for one in records]
+    return fit(model, trials, FREE, hold_out=[torque_trial(x) for x in others], **HOW)
+
+
+def fit_both(
+    model: DrivenPendulum, records: Sequence[Record], others: Sequence[Record]
+) -> FitResult:
     """Fit torques first, then torques and windows together."""
-    how = {"priors": PRIORS, "allow_unidentifiable": True, "progress": False}
-    both = [torque_trial(one) for one in records]
-    held = [torque_trial(one) for one in others]
-    first = fit(model, both, FREE, hold_out=held, **how)
-    both, held = [*both, window_trial(records)], [*held, window_trial(others)]
-    return first, fit(first.model, both, FREE, hold_out=held, **how)
+    first = fit_torques(model, records, others)
+    trials = [*(torque_trial(one) for one in records), window_trial(records)]
+    held = [*(torque_trial(one) for one in others), window_trial(others)]
+    return fit(first.model, trials, FREE, hold_out=held, **HOW)
 
 
 @eqx.filter_jit

@@ -4,11 +4,9 @@ With `--set data=FOLDER`, CSV files of trials of a torque-driven double pendulum
 synthetic trials, by an independent program.
 """
 
-from estimation import FitResult
-
 from ...harness.study import Study
 from . import synthetic
-from .fits import identify
+from .fits import fit_both
 from .model import WINDOW, DrivenPendulum, build as build
 from .records import CUTOFF, Record, read
 from .report import (
@@ -41,7 +39,7 @@ def run(study: Study) -> None:
         fitted, held = choose(study, path, str(study.options["validation"]))
     model = DrivenPendulum(study.customise(build()), [0.0, 0.0])
     with study.stage("fit"):
-        first, found = identify(model, fitted, held)
+        found = fit_both(model, fitted, held)
         report_parameters(study, model, fitted, found)
     with study.stage("validation"):
         report_errors(study, found, fitted, held, bool(path))
@@ -49,7 +47,7 @@ def run(study: Study) -> None:
             report_holdout(study, found)
     with study.stage("what depends on the filter"):
         moments = spread(study, model, path) if path and not study.quick else {}
-    study.answer(summary(study, found, first, moments), TORQUE_PLOT)
+    study.answer(summary(study, moments), TORQUE_PLOT)
 
 
 def choose(study: Study, path: str, wanted: str) -> tuple[list[Record], list[Record]]:
@@ -92,9 +90,7 @@ def choose(study: Study, path: str, wanted: str) -> tuple[list[Record], list[Rec
     return fitted, held
 
 
-def summary(
-    study: Study, found: FitResult, first: FitResult, moments: dict[float, float]
-) -> str:
+def summary(study: Study, moments: dict[float, float]) -> str:
     """Return the conclusions of the study."""
     of = lambda name: study.metrics[f"double_pendulum.{name}"]
     source = "measured" if study.options["data"] else "synthetic"
