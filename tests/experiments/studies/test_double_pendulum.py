@@ -41,7 +41,8 @@ def test_torques_are_those_of_equations_written_by_hand():
         second = m12 * a[0] + (b + known["rotor_2"]) * a[1]
         second += h * np.sin(q2) * v1**2 + weight
         friction = 0.01 * y[2:] + 0.1 * np.tanh(y[2:] / 0.1)
-        assert np.allclose(tau, [first, second] + friction, rtol=1e-10, atol=1e-12)
+        expected = np.array([first, second]) + friction
+        assert np.allclose(tau, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_filtered_motion_is_that_of_a_slow_harmonic():
