@@ -127,6 +127,7 @@ def test_capstan():
             assert np.isclose(found.rate["rate"], 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_two_weights_over_a_sheave():
     r"""Atwood's machine with a capstan's grip, and its ledger.
 

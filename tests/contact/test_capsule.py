@@ -89,6 +89,7 @@ def test_it_lies_still():
     assert np.isclose(back, -stiff * 2 * tilt, rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_gradients_where_it_lies_askew():
     def value(x):
         pose = Pose(rotation_y(np.pi / 2 + x[0]) @ rotation_x(x[1]), x[2:])

@@ -86,6 +86,7 @@ ID LineType AttachA AttachB UnstrLen NumSegs LineOutputs
 """
 
 
+@pytest.mark.slow
 def test_free_points_and_bodies_hang_at_rest():
     """A buoy on a rope, from which a weight hangs: tensions are weights in water."""
     system, y = from_moordyn(BUOY, elements={1: 2, 2: 2})

@@ -39,6 +39,7 @@ def lift() -> tuple[djdyn.System, djdyn.State]:
     return system, djdyn.equilibrium(system, system.initial_state(q=q))
 
 
+@pytest.mark.slow
 def test_lines_at_long_steps(lift):
     """Against adaptive steps; explicit ones of this length blow up."""
     system, y0 = lift

@@ -117,6 +117,7 @@ def test_penalties_are_what_limits_add(slide):
     assert np.all(np.abs(pull) > 1e-3)
 
 
+@pytest.mark.slow
 def test_many_gains_are_looked_at_at_once(slide, moved):
     """A batch has the costs of single runs, also with limits and margins."""
     pytest.importorskip("cma")
@@ -167,6 +168,7 @@ def test_a_margin_is_kept(slide):
     assert found.summary()["tuned on"]["modulus margin exceeded by"][1] < 2e-3
 
 
+@pytest.mark.slow
 def test_margins_of_a_motion_have_derivatives_by_gains(slide):
     """With a hardening spring, margins depend on where each run is."""
     bent = JointSpring("slide", 40.0, exponent=3)

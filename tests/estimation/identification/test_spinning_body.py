@@ -66,7 +66,9 @@ def courses():
     return quick_jit(jax.vmap(simulated))(KEYS)
 
 
-@pytest.mark.parametrize("method", ["extended", "unscented"])
+@pytest.mark.parametrize(
+    "method", ["extended", pytest.param("unscented", marks=pytest.mark.slow)]
+)
 def test_errors_are_as_large_as_the_filter_says(courses, method):
     """A batch of tumbling bodies, with a fifth of the markers hidden."""
 

@@ -19,6 +19,7 @@ def test_every_number_is_inside_its_tolerance(tmp_path):
     assert "contact.slope.creep_mm" in run.metrics
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_toss_by_default_is_right():
     """GRAD-2: within 1 %, and as differences of tight solves have it."""
     system, lanes = toss.cube(), toss.starts(2)
@@ -38,6 +39,7 @@ def test_the_gradient_of_a_toss_by_default_is_right():
     assert np.allclose((up - down) / (2 * h), true, rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_a_mean_slope_has_the_sign_that_coarse_steps_lose():
     """The later a ball hits the ground, the lower it is afterwards."""
     how = {"solver": "semi_implicit", "dt": 1e-3}

@@ -55,6 +55,7 @@ def test_exudyn_ends_where_we_do():
     assert np.allclose(np.divide(p, BAR), ENDS[1e-4][1:3], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_record_measures_the_cylinder():
     """Stroke from the angle, beside the cylinder's own."""
     system = machine()

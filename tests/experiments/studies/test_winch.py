@@ -53,6 +53,7 @@ def test_each_sea_has_a_slam_and_noise_of_its_own():
     assert np.all(pushes[:, 1] == 0)
 
 
+@pytest.mark.slow
 def test_the_loop_to_begin_with_has_margins_with_its_delay():
     system = sea_states.rig()
     ready = winch_model.static_state(system)
