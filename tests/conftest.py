@@ -17,11 +17,15 @@ os.environ.setdefault(
 )
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # its loader cries wolf on CPUs
 
+import hypothesis
 import jax
 import jaxtyping
 import pytest
 
 
+hypothesis.settings.register_profile("quick", max_examples=20, deadline=None)
+hypothesis.settings.register_profile("thorough", max_examples=200, deadline=None)
+hypothesis.settings.load_profile("thorough" if os.environ.get("CI") else "quick")
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -61,13 +65,13 @@ jaxtyping.jaxtyped = jaxtyped  # before the packages are imported
 
 
 MAPS = Path("/proc/self/maps")
-ENOUGH = 20_000
+MAX_MAPPED_RANGES = 20_000
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_programs_in_memory():
     """Every compiled program maps pages; Linux kills a process at 65,530 of them."""
     yield
-    if MAPS.exists() and len(MAPS.read_text().splitlines()) > ENOUGH:
+    if MAPS.exists() and len(MAPS.read_text().splitlines()) > MAX_MAPPED_RANGES:
         jax.clear_caches()
         gc.collect()

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.transform import Rotation
 
 from djdyn.multibody import spatial
@@ -34,7 +34,6 @@ from ..gradients import assert_gradient
 from .trees import random_inertia, random_pose
 
 
-few = settings(max_examples=40, deadline=None)
 numbers = st.floats(-3.0, 3.0, allow_nan=False)
 vectors = st.tuples(numbers, numbers, numbers).map(np.array)
 angles = st.floats(-np.pi, np.pi)
@@ -62,7 +61,6 @@ def test_rotation_and_rate_of_euler_parameters():
     np.testing.assert_allclose(q @ q_dot, 0.0, atol=1e-15)
 
 
-@few
 @given(vectors)
 def test_exponential_is_the_rotation_of_its_vector(x):
     q = exp(jnp.asarray(x))
@@ -71,7 +69,6 @@ def test_exponential_is_the_rotation_of_its_vector(x):
     np.testing.assert_allclose(to_rotation(q), expected, atol=1e-14)
 
 
-@few
 @given(vectors)
 def test_logarithm_undoes_the_exponential(x):
     length = np.linalg.norm(x)
@@ -80,7 +77,6 @@ def test_logarithm_undoes_the_exponential(x):
     np.testing.assert_allclose(log(-exp(jnp.asarray(x))), x, atol=1e-13)
 
 
-@few
 @given(vectors)
 def test_quaternion_from_rotation_undoes_rotation(x):
     R = Rotation.from_rotvec(x).as_matrix()
@@ -95,7 +91,6 @@ def test_quaternion_from_half_a_turn(axis):
     np.testing.assert_allclose(np.abs(q), [0.0, *axis], atol=1e-15)
 
 
-@few
 @given(vectors, vectors)
 def test_product_of_quaternions_is_that_of_rotations(x, y):
     a, b = exp(jnp.asarray(x)), exp(jnp.asarray(y))
@@ -109,7 +104,6 @@ def test_length_of_a_quaternion_does_not_matter():
     np.testing.assert_allclose(log(3 * q), log(q), rtol=1e-15)
 
 
-@few
 @given(angles, angles, angles)
 def test_roll_pitch_yaw_are_about_fixed_x_y_z(roll, pitch, yaw):
     R = from_rpy(jnp.array([roll, pitch, yaw]))
@@ -117,7 +111,6 @@ def test_roll_pitch_yaw_are_about_fixed_x_y_z(roll, pitch, yaw):
     np.testing.assert_allclose(R, expected, atol=1e-14)
 
 
-@few
 @given(st.sampled_from("xyz"), angles)
 def test_rotation_about_an_axis(axis, angle):
     found = getattr(spatial, f"rotation_{axis}")(jnp.asarray(angle))

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import djdyn
 from djdyn.multibody.mechanism import check_inertia
@@ -112,7 +112,6 @@ def test_bounds_can_be_reached():
     )
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(-2, 2), min_size=10, max_size=10))
 def test_any_vector_is_a_physical_inertia(vector):
     made = djdyn.PhysicalInertia().constrain(jnp.array(vector))
