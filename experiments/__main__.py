@@ -25,8 +25,9 @@ from djdyn.files import one_line
 from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError, user_cache
 
-from .harness import scenario
 from .harness.study import Study
+from .machine import simulate
+from .machine.kinds import KINDS
 
 
 STUDIES = {
@@ -120,7 +121,7 @@ def _run(args: argparse.Namespace, kind: str, table: dict[str, str]) -> int:
 def _export(args: argparse.Namespace) -> int:
     """Write the system of a scenario as C."""
     outside = args.allow_outside
-    found = read_scenario(args.scenario, scenario.KINDS, allow_outside=outside)
+    found = read_scenario(args.scenario, KINDS, allow_outside=outside)
     how = found.simulation
     dt = how.get("dt") if args.dt is None else args.dt
     if dt is None:
@@ -219,7 +220,7 @@ def main(argv: list[str] | None = None) -> int:
                 return _run(args, "benchmark", BENCHMARKS)
             case "export":
                 return _export(args)
-        return scenario.run(args.scenario, args.out, args.allow_outside)
+        return simulate.run(args.scenario, args.out, args.allow_outside)
     except djdyn.SimulationError as error:
         print(f"djdyn: {one_line(error, LONGEST_MESSAGE)}", file=sys.stderr)
         return 1

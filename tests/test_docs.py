@@ -16,7 +16,7 @@ from djdyn.io import scenario, scenario_kinds
 from djdyn.optimize.multistart import METHODS
 from djdyn.simulation.solvers.registry import SOLVERS
 from experiments.__main__ import BENCHMARKS, STUDIES
-from experiments.harness.scenario import KINDS
+from experiments.machine.kinds import KINDS
 
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ Every mistake is a `ScenarioError` that gives the file, the key and the reason.
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from ..multibody.mechanism import Mechanism
 from ..simulation.options import OptionKeywords
 from ..simulation.solvers.registry import SOLVERS
+from ..system.parameters import with_parameters
 from ..system.state import State
 from ..system.system import System
 from .safety import check_inside, references_within
@@ -29,6 +30,7 @@ from .scenario_table import POSE, SHARED, TablePlace
 
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
 SECTIONS += ("part", "controller", "input", "initial", "output", "shape")
+SECTIONS += ("parameters", "identify", "tune")
 SIMULATION = {"t0", "t1", "saveat"} | OptionKeywords.__annotations__.keys() - {
     "adjoint",
     "ledger",
@@ -39,8 +41,13 @@ COUNTED = {"save_every": MAX_SAVES, "control_period": MAX_SAVES, "dt": MAX_STEPS
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """A machine and what to do with it."""
+    """A machine and what to do with it.
 
+    `start_states` are the initial states of parts, where the file gives them; `tables`
+    holds what is read by others: `identify` and `tune`, and where they stand.
+    """
+
+    path: Path
     title: str
     system: System
     initial_state: State
@@ -50,6 +57,8 @@ class Scenario:
     reactions: tuple[str, ...]
     signals: tuple[str, ...]
     shapes: tuple[dict[str, Any], ...]
+    start_states: dict[str, Any] | None
+    tables: dict[str, tuple[TablePlace, Any]]
 
 
 def _simulation(place: TablePlace, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,6 +201,7 @@ def _read(
             raise (output / key).error(f"expected a list of names, got {shown(value)}")
     with place.guard():
         system = System(mechanism, named, inputs)
+        system = _with_parameters(place / "parameters", system, data)
         y0 = _start(place / "initial", system, machine, initial)
         for frame in wanted.get("frames", ()):
             mechanism.frame(frame)
@@ -204,6 +214,7 @@ def _read(
                     f"unknown signal {signal!r}; there are {', '.join(signals)}"
                 )
     return Scenario(
+        path,
         str(data.get("title", path.stem)),
         system,
         y0,
@@ -213,7 +224,30 @@ def _read(
         tuple(wanted.get("reactions", ())),
         tuple(wanted.get("signals", ())),
         tuple(_shape(place / "shape", s, mechanism) for s in data.get("shape", ())),
+        machine.start.parts if machine.start else None,
+        {k: (place / k, data[k]) for k in ("identify", "tune") if k in data},
     )
+
+
+def _with_parameters(
+    place: TablePlace, system: System, data: Mapping[str, Any]
+) -> System:
+    """The system with the numbers of the section `parameters`, by path."""
+    given = data.get("parameters", {})
+    place.keys_of(given, given if isinstance(given, Mapping) else ())
+    values = {path: (place / path).numbers(value) for path, value in _flat(given)}
+    with place.guard():
+        return with_parameters(system, values)
+
+
+def _flat(table: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, Any]]:
+    """Values by dotted path: `pid.kp = 1` is the same as `"pid.kp" = 1`."""
+    for key, value in table.items():
+        path = f"{name}.{key}" if name else key
+        if isinstance(value, Mapping):
+            yield from _flat(value, path)
+        else:
+            yield path, value
 
 
 def _start(

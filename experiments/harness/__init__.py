@@ -2,5 +2,5 @@
 
 Read `study` first (stages, metrics and files of a run), then `energy` (energy residual
 as a metric), `tables` (reference data), `tuning_report` (shared by tuning studies),
-`scenario` (`djdyn simulate`), and `exudyn_peer` and `moordyn_peer` (other programs).
+and `exudyn_peer` and `moordyn_peer` (other programs).
 """

@@ -18,7 +18,7 @@ from djdyn.io.scenario import read_scenario
 from djdyn.kernels import c_function
 from djdyn.parts import JointActuator
 from experiments.__main__ import main
-from experiments.harness.scenario import KINDS
+from experiments.machine.kinds import KINDS
 from experiments.studies.crane import model as crane
 
 

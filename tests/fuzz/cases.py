@@ -19,7 +19,7 @@ from djdyn.io.moordyn import read_moordyn
 from djdyn.io.scenario import read_scenario
 from estimation.markers.files import read_c3d, read_csv, read_ndi, read_trc
 from experiments.__main__ import main
-from experiments.harness.scenario import KINDS
+from experiments.machine.kinds import KINDS
 
 from . import seeds
 from .mutate import mutate_bytes, mutate_data, mutate_text, mutate_xml

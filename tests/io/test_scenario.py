@@ -16,7 +16,7 @@ from djdyn.io.scenario_table import ScenarioError
 from djdyn.marine.member import MorisonMember
 from djdyn.marine.water import Drag
 from djdyn.parts import Winch
-from experiments.harness.scenario import KINDS as ALL_KINDS
+from experiments.machine.kinds import KINDS as ALL_KINDS
 
 from ..machines import DATA
 

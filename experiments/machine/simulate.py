@@ -5,25 +5,12 @@ from pathlib import Path
 import jax
 import numpy as np
 
-import controllers
 import djdyn
 from djdyn.io.scenario import Scenario, read_scenario
 from djdyn.view.machine import draw
 
-from .study import Study
-
-
-KINDS = (
-    controllers.JointPID,
-    controllers.Reference,
-    controllers.WinchPID,
-    controllers.Joystick,
-    controllers.ReferenceModel,
-    controllers.PDGravity,
-    controllers.ComputedTorque,
-    controllers.Backstepping,
-    controllers.multisine,
-)
+from ..harness.study import Study
+from .kinds import KINDS
 
 
 def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:

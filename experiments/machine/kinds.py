@@ -1,0 +1,16 @@
+"""What a scenario file may name beside the parts of djdyn."""
+
+import controllers
+
+
+KINDS = (
+    controllers.JointPID,
+    controllers.Reference,
+    controllers.WinchPID,
+    controllers.Joystick,
+    controllers.ReferenceModel,
+    controllers.PDGravity,
+    controllers.ComputedTorque,
+    controllers.Backstepping,
+    controllers.multisine,
+)
