@@ -75,17 +75,22 @@ def _check_hdf5(path: Path) -> None:
         raise ValueError(f"{path} is not a file of series: {said}")
 
 
-def load_dataset(path: str | Path) -> "xarray.Dataset":
-    """Return the labelled series in a file that `Trajectory.save` wrote."""
+def load_dataset(path: str | Path, group: str | None = None) -> "xarray.Dataset":
+    """Return the labelled series in a file that `Trajectory.save` wrote.
+
+    `group` is one of a netCDF file with several, such as `series.nc` of a study.
+    """
     import xarray as xr
 
     path = Path(path)
     if path.suffix == ".nc":
         _check_hdf5(path)
         try:
-            return xr.load_dataset(path, engine="h5netcdf")
+            return xr.load_dataset(path, engine="h5netcdf", group=group)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ValueError(f"{path} is not a file of series: {error}") from None
+    if group is not None:
+        raise ValueError(f"{path} has no groups: only .nc files do")
     saved = read_arrays(path, "a file of series")
     try:
         dims, units = (json.loads(str(saved[k])) for k in ("dims", "units"))
