@@ -110,7 +110,9 @@ def _machine(system: System, start: Keyframe | None = None) -> Machine:
 
 def _body(place: TablePlace, table: Any) -> Body:
     known = ("name", "parent", "joint", *POSE, "mass", "com", "inertia", "added_mass")
-    place.keys_of(table, (*known, "armature"), ("name", "joint", "mass"))
+    place.keys_of(table, (*known, "armature", "any_inertia"), ("name", "joint", "mass"))
+    if not isinstance(table.get("any_inertia", False), bool):
+        raise (place / "any_inertia").error("is true or false")
     for key in ("name", "parent"):
         if not isinstance(table.get(key, ""), str):
             raise (place / key).error(f"expected a name, got {shown(table[key])}")
@@ -134,6 +136,7 @@ def _body(place: TablePlace, table: Any) -> Body:
             np.diag(added) if added.ndim == 1 else added,
             joint_name,
             None if rotor is None else (place / "armature").numbers(rotor),
+            table.get("any_inertia", False),
         )
     except ScenarioError:
         raise

@@ -149,6 +149,11 @@ def get_parameters(model: PyTree, path: str) -> Array:
     return leaf.value[entry] if entry else leaf.value
 
 
+def parameter_field(model: PyTree, path: str) -> si:
+    """Return what the field of a parameter says: its unit and bounds."""
+    return _find(model, path)[0].field
+
+
 def with_parameters(model: PyTree, values: Mapping[str, Numbers]) -> PyTree:
     """Return the model with the values at these paths replaced; all else is shared.
 
