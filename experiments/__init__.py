@@ -4,6 +4,7 @@ Read `harness.study` (what a run records), then a study such as `studies.crane`;
 `benchmarks` measure speed.
 """
 
+import importlib
 import os
 
 
@@ -14,3 +15,11 @@ import jax
 
 
 jax.config.update("jax_enable_x64", True)
+
+
+def __getattr__(name: str) -> object:
+    """Import `identify` when it is asked for: studies have no need of it."""
+    if name == "identify":
+        return importlib.import_module(".machine.identify", __name__).identify
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+

@@ -26,7 +26,7 @@ from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError, user_cache
 
 from .harness.study import Study
-from .machine import simulate
+from .machine import identify, simulate
 from .machine.kinds import KINDS
 
 
@@ -199,6 +199,13 @@ def main(argv: list[str] | None = None) -> int:
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--out", type=Path, help="folder for the results")
     _add_allow_outside(sub)
+    sub = commands.add_parser("identify", help="identify a machine from measurements")
+    sub.add_argument("scenario", type=Path, help="a TOML file with a section identify")
+    sub.add_argument(
+        "--data", type=Path, nargs="+", default=[], help="records in place of its own"
+    )
+    sub.add_argument("--out", type=Path, help="folder for the results")
+    _add_allow_outside(sub)
     sub = commands.add_parser("export", help="write the system of a scenario as C")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--c", type=Path, required=True, help="the C file to write")
@@ -220,6 +227,9 @@ def main(argv: list[str] | None = None) -> int:
                 return _run(args, "benchmark", BENCHMARKS)
             case "export":
                 return _export(args)
+            case "identify":
+                outside = args.allow_outside
+                return identify.run(args.scenario, args.data, args.out, outside)
         return simulate.run(args.scenario, args.out, args.allow_outside)
     except djdyn.SimulationError as error:
         print(f"djdyn: {one_line(error, LONGEST_MESSAGE)}", file=sys.stderr)

@@ -122,7 +122,10 @@ class Problem(AbstractProblem):
         return self.priors.get(name, self.priors.get(name.split("/", 1)[-1]))
 
     def values(self, x: Flat) -> dict[str, Array]:
-        """Return parameters by path, those of a trial as `trial/path`."""
+        """Return parameters by path, those of a trial as `trial/path`.
+
+        They are in the order of their names, which compiled functions give them, too.
+        """
         shared, own = self.split(x)
         theta = {**shared}
         for trial, mine in zip(self.trials, own, strict=True):
@@ -134,7 +137,7 @@ class Problem(AbstractProblem):
                 found |= {f"{name}.{leaf}": v for leaf, v in inside.items()}
             else:
                 found[name] = inside
-        return found
+        return dict(sorted(found.items()))
 
     def flat_values(self, x: Flat) -> Float[Array, " m"]:
         """Return all parameters in one flat array."""

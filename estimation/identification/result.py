@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -129,7 +130,8 @@ class FitResult:
         """Reduced chi-squared: one if the residuals are noise."""
         return 2 * self.cost / max(self.measured - len(self.x), 1)
 
-    def __str__(self) -> str:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a table of the estimates as text, its header first."""
         low_high = self.intervals()
         first = {
             k: np.asarray(v)
@@ -146,10 +148,18 @@ class FitResult:
                 between = f"{low:.5g} to {high:.5g}"
                 row = (label, f"{a:.5g}", f"{b:.6g}", f"{sd:.2g}", between)
                 rows.append((*row, units.get(bare, "")))
+        return rows
+
+    def __str__(self) -> str:
+        return self.told()
+
+    def told(self, rename: Callable[[str], str] = str) -> str:
+        """Return the table and the verdict as text, with other names of unknowns."""
+        rows = [(rename(name), *others) for name, *others in self.rows()]
         wide = [max(len(row[i]) for row in rows) for i in range(6)]
         lines = ["  ".join(f"{c:<{w}}" for c, w in zip(r, wide, strict=True)).rstrip()
                  for r in rows]  # fmt: skip
-        return "\n".join([*lines, *self._verdict()])
+        return "\n".join([*lines, *map(rename, self._verdict())])
 
     def _verdict(self) -> list[str]:
         said = f"{'converged' if self.converged else 'not converged'} after "

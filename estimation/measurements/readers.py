@@ -150,15 +150,14 @@ def _numbers(path: Path, name: str, cells: Any) -> np.ndarray:
     """Return a column as numbers; refuse text, and name its first cell."""
     import pandas as pd
 
-    values = pd.to_numeric(cells, errors="coerce").to_numpy(float)
-    text = np.flatnonzero(np.isnan(values) & cells.notna().to_numpy())
+    values = np.array(pd.to_numeric(cells, errors="coerce"), float)
+    text = np.flatnonzero(np.isnan(values) & np.array(cells.notna()))
     if len(text):
         row = int(text[0])
         said = str(cells.iloc[row])[:40]
         raise ValueError(
             f"{path.name}: {name!r} has {said!r} in row {row + 2}, no number"
         )
-    values = values.copy()
     values[~np.isfinite(values)] = np.nan
     return values
 

@@ -2,12 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import scipy.signal
 from jaxtyping import Float
 
-from djdyn.typing import Number, Numbers
+from djdyn.typing import Number
 
 
 FILTER_ORDER = (
@@ -84,7 +85,7 @@ class MeasurementTable:
                 f"{self.source} has {rate:g} rows a second: a filter lets through less "
                 f"than {rate / 2:g} Hz, not {cutoff:g} Hz"
             )
-        sos = scipy.signal.butter(FILTER_ORDER, cutoff, fs=rate, output="sos")
+        sos: Any = scipy.signal.butter(FILTER_ORDER, cutoff, fs=rate, output="sos")
         even = np.abs(np.diff(self.times) - self.period).max() < 0.5 * self.period
         if not even:
             raise ValueError(
@@ -95,7 +96,9 @@ class MeasurementTable:
         )
 
 
-def _between(t: np.ndarray, x: np.ndarray, wanted: Numbers, far: float) -> np.ndarray:
+def _between(
+    t: np.ndarray, x: np.ndarray, wanted: np.ndarray, far: float
+) -> np.ndarray:
     """Return straight lines between known values; NaN where the next is `far` away."""
     known = np.isfinite(x)
     if known.sum() < 2:

@@ -1,8 +1,9 @@
 """Identification described in a scenario file: from measurements to a verdict.
 
-Read `specification` (the table `identify`), `records` (files of measurements), `measured`
-(the machine as its sensors see it) and `trials`, then `identify`. `plausibility` finds
-columns that are not what they are said to be; `verdict` and `diagnosis` judge the fit.
+Read `specification` (the table `identify`, with `values`, `columns`, `unknowns` and
+`files`), `records` (files that were read), `measured` (the machine as its sensors see
+it) and `trials`, then `identify`. `plausibility` finds columns that are not what they
+are said to be; `verdict` and `diagnosis` judge the fit.
 """
 
 from .identify import (

@@ -21,7 +21,7 @@ SLIDING_SPEED = 0.01  # rad/s or m/s, below which Coulomb friction is rounded
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """An effect that is not in the fit, and the share of the misfit it would explain."""
+    """An effect that is not in the fit, and the share of the misfit it explains."""
 
     what: str
     share: float

@@ -70,17 +70,10 @@ class Identification:
 
     def readable(self, text: str) -> str:
         """Return text with the names of unknowns as the scenario has them."""
-        m = self.scenario.system.mechanism
-        for joint in self.spec.start:
-            entries = np.arange(m.nv)[m.v_slice(joint)]
-            for k, i in enumerate(entries):
-                label = joint if len(entries) == 1 else f"{joint}[{k}]"
-                text = text.replace(f"start.turn[{i}]", f"start.{label}.q")
-                text = text.replace(f"start.speed[{i}]", f"start.{label}.v")
-        return text.replace("system.", "")
+        return readable(self.scenario, self.spec, text)
 
     def __str__(self) -> str:
-        return self.readable(f"{self.fit}\n{self.verdict}")
+        return f"{self.fit.told(self.readable)}\n{self.readable(str(self.verdict))}"
 
     def save_scenario(self, path: str | Path) -> None:
         """Write the scenario with the estimates in its section `parameters`."""
@@ -92,13 +85,17 @@ class Identification:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """An identification before its fit: records that were read, checked and prepared."""
+    """An identification before its fit: its records, read and checked."""
 
     scenario: Scenario
     spec: Specification
     records: tuple[Record, ...]
     predict: Prediction
     machine: MeasuredMachine
+
+    def readable(self, text: str) -> str:
+        """Return text with the names of unknowns as the scenario has them."""
+        return readable(self.scenario, self.spec, text)
 
     @property
     def faults(self) -> list[str]:
@@ -114,8 +111,8 @@ class Task:
                 self.scenario, self.spec, record, self.machine, self.predict
             ):
                 raise ValueError(
-                    f"{'; or '.join(said[:3])}. The model's first guess fits them far "
-                    "better so. Correct the column, or set identify.plausibility = false"
+                    f"{'; or '.join(said[:3])}. The first guess fits them far better. "
+                    "Correct the column, or set identify.plausibility = false"
                 )
 
     def fit(
@@ -157,8 +154,8 @@ class Task:
         tests = tuple(residuals(found))
         verdict = judge(found, tests, before, after)
         return Identification(
-            self.scenario, spec, self.records, self.predict, found, tests, before, after,
-            tuple(whole), verdict,
+            self.scenario, spec, self.records, self.predict, found, tests, before,
+            after, tuple(whole), verdict,
         )  # fmt: skip
 
     def _held_out(
@@ -187,6 +184,18 @@ class Task:
             blind = Problem(machine, at, self.spec.free)
             errors.append(rms(blind, blind.x))
         return placed, errors[0], errors[1]
+
+
+def readable(scenario: Scenario, spec: Specification, text: str) -> str:
+    """Return text with the names of unknowns as the scenario has them."""
+    m = scenario.system.mechanism
+    for joint in spec.start:
+        entries = np.arange(m.nv)[m.v_slice(joint)]
+        for k, i in enumerate(entries):
+            label = joint if len(entries) == 1 else f"{joint}[{k}]"
+            text = text.replace(f"start.turn[{i}]", f"start.{label}.q")
+            text = text.replace(f"start.speed[{i}]", f"start.{label}.v")
+    return text.replace("system.", "")
 
 
 def _split(

@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import djdyn
+from djdyn.simulation.options import resolve_options
 from djdyn.system.instant import Instant
-from djdyn.system.manifold import retract
+from djdyn.system.manifold import dimension, retract
 from djdyn.system.state import State
 from djdyn.typing import Scalar, si
 
-from .specification import Channel, MeasuredColumn, Sensor
+from .columns import Channel, MeasuredColumn, Sensor
 
 
 class SensorModel(eqx.Module):
@@ -97,8 +98,8 @@ class Query(eqx.Module):
         value = jnp.ravel(now.signals[channel.signal])
         if channel.entry is None and value.size != 1:
             raise ValueError(
-                f"channel {channel.name!r}: {channel.signal!r} has {value.size} entries, "
-                f"name one: {channel.signal}[0]"
+                f"channel {channel.name!r}: {channel.signal!r} has {value.size} "
+                f"entries, name one: {channel.signal}[0]"
             )
         if (channel.entry or 0) >= value.size:
             raise ValueError(
@@ -156,14 +157,13 @@ class Prediction(eqx.Module):
             shape = jnp.shape(model.system.inputs[one.name])
             sensor = model.input[one.name]
             given[one.name] = RecordedInput(self.t0 + t, x, sensor, shape, one.hold)
-        options = djdyn.simulation.options.resolve_options(
-            self.options, adjoint=adjoint
-        )
+        options = resolve_options(self.options, adjoint=adjoint)
         sampled = options.control_period is not None
         saves = self.t0 + self.step * np.arange(self.count)
         return djdyn.simulate(
             model.system, saves[-1], initial_state(model.system, start, self.parts),
-            t0=self.t0, saveat=None if sampled else saves, inputs=given, options=options,
+            t0=self.t0, saveat=None if sampled else saves, inputs=given,
+            options=options,
         )  # fmt: skip
 
 
@@ -172,7 +172,7 @@ def initial_state(
 ) -> State:
     """Return the state in which a record begins."""
     guess = system.initial_state(start.q, start.v, parts)
-    rest = djdyn.system.manifold.dimension(system) - 2 * len(start.turn)
+    rest = dimension(system) - 2 * len(start.turn)
     turned = retract(
         system, guess, jnp.concatenate([start.turn, start.speed, jnp.zeros(rest)])
     )
@@ -180,7 +180,7 @@ def initial_state(
 
 
 def interpolate(x: Float[Array, " k"], at: Float[Array, " n"]) -> Float[Array, " n"]:
-    """Return values between evenly spaced ones by the cubic through the nearest four."""
+    """Return values between evenly spaced ones, by the cubic through four of them."""
     i = jnp.clip(jnp.floor(jax.lax.stop_gradient(at)), 1, len(x) - 3).astype(int)
     s = at - i
     a, b, c, d = x[i - 1], x[i], x[i + 1], x[i + 2]

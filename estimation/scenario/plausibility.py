@@ -17,16 +17,17 @@ from djdyn.io.scenario import Scenario
 from djdyn.system.units import signal_unit
 
 from ..identification.trial import Trial
+from .columns import Channel
 from .measured import MeasuredMachine, Prediction
 from .records import Record
-from .specification import Channel, Specification
+from .specification import Specification
 from .trials import make_trials
 
 
 FACTORS = {  # of a column that is in another unit than it is said to be
     "rad": {"deg": np.pi / 180}, "rad/s": {"deg/s": np.pi / 180, "rpm": np.pi / 30},
-    "m": {"mm": 1e-3, "cm": 1e-2}, "m/s": {"mm/s": 1e-3}, "Pa": {"bar": 1e5, "MPa": 1e6},
-    "N": {"kN": 1e3}, "N m": {"kN m": 1e3},
+    "m": {"mm": 1e-3, "cm": 1e-2}, "m/s": {"mm/s": 1e-3},
+    "Pa": {"bar": 1e5, "MPa": 1e6}, "N": {"kN": 1e3}, "N m": {"kN m": 1e3},
 }  # fmt: skip
 EXPLAINED = 0.1  # share of a channel's variance that a sound column may miss
 CLEARLY_WORSE = 5.0  # how much worse it is as it was declared

@@ -16,7 +16,9 @@ from ..measurements import (
     table_faults,
     to_si,
 )
-from .specification import Channel, RecordFile, Specification
+from .columns import Channel
+from .files import RecordFile
+from .specification import Specification
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Record:
     file: RecordFile
     t: np.ndarray
     values: np.ndarray
+    raw_t: np.ndarray
     raw: np.ndarray
     sigma: np.ndarray
     inputs: dict[str, tuple[np.ndarray, np.ndarray]]
@@ -90,7 +93,9 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
         inputs[one.name] = _whole(
             used.times, np.stack(columns, -1), one.name, table.source
         )
-    return Record(file, t, values, raw, sigma, inputs, tuple(dict.fromkeys(said)))
+    return Record(
+        file, t, values, used.times, raw, sigma, inputs, tuple(dict.fromkeys(said))
+    )
 
 
 def _in_si(what: str, x: np.ndarray, unit: str, like: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Trials from records: how each is predicted, where it starts, what is unknown in it."""
+"""Trials from records: how each is predicted, and what is unknown in it."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,10 @@ from djdyn.io.scenario import Scenario
 from djdyn.system.parameters import FreeParameter
 
 from ..identification.trial import Trial
+from .columns import Sensor
 from .measured import MeasuredMachine, Prediction, Query, RecordStart, SensorModel
 from .records import Record
-from .specification import Sensor, Specification
+from .specification import Specification
 
 
 MAX_GRID = 200_000  # instants of a simulation
@@ -70,7 +71,7 @@ def make_trials(
     records: Sequence[Record],
     predict: Prediction,
 ) -> list[Trial]:
-    """Return the trials of records; all have as many rows, so that they are one batch."""
+    """Return the trials of records, with equal numbers of rows: one batch."""
     rows = max(len(r.t) for r in records)
     inputs = max((len(t) for r in records for t, _ in r.inputs.values()), default=0)
     return [_trial(scenario, spec, r, predict, rows, inputs) for r in records]

@@ -56,9 +56,9 @@ def judge(
     if bad:
         size, trial, label = max(bad)
         said = [
-            f"Residuals of {label} in {trial} are {size:.3g} standard deviations of the "
-            "noise and not noise: the model cannot move as the machine did, or the noise "
-            "is larger than was given."
+            f"Residuals of {label} in {trial} are {size:.3g} standard deviations of "
+            "the noise and not noise: the model cannot move as the machine did, or the "
+            "noise is larger than was given."
         ]
         for c in missing_effects(found):
             said.append(f"What is left would shrink by {c.share:.0%} with {c.what}.")

@@ -138,13 +138,13 @@ def test_trials_share_some_unknowns_and_have_others_of_their_own():
             sigma=SIGMA,
             start={"height": jnp.array(1.0)},
             free=["start.height"],
-            name=f"run{k}",
+            name=f"launch{k}",
         )
         for k, h in enumerate((2.0, 1.0, 0.6))
     ]
     free = [FreeParameter("rate", Positive()), "floor"]
     result = fit(Decay(), trials, free, hold_out=0.0)
-    paths = ("rate", "floor", *(f"run{k}/start.height" for k in range(3)))
+    paths = ("rate", "floor", *(f"launch{k}/start.height" for k in range(3)))
     data = np.stack([np.asarray(t.values[:, 0]) for t in trials])
 
     def residuals(x):
@@ -153,6 +153,10 @@ def test_trials_share_some_unknowns_and_have_others_of_their_own():
     peer = scipy.optimize.least_squares(residuals, [1.0, 0.0, 1, 1, 1], xtol=1e-12)
     assert np.allclose([result.values[p] for p in paths], peer.x, rtol=1e-5)
     assert np.isclose(result.trial_starts[1]["height"], peer.x[3], rtol=1e-5)
+    # Standard errors go with their names, some of which come before those of trials.
+    error = np.sqrt(np.linalg.inv(peer.jac.T @ peer.jac).diagonal())
+    assert list(result.values)[0] == "floor" and list(result.values)[-1] == "rate"
+    assert np.allclose([result.deviations[p] for p in paths], error, rtol=1e-4)
     # Trials that differ are predicted one by one, to the same residuals.
     odd = Trial(TIMES[:60], record()[:60], decay, sigma=SIGMA, name="odd")
     mixed = Problem(Decay(), [*trials, odd], free)
