@@ -18,8 +18,8 @@ jax.config.update("jax_enable_x64", True)
 
 
 def __getattr__(name: str) -> object:
-    """Import `identify` when it is asked for: studies have no need of it."""
-    if name == "identify":
-        return importlib.import_module(".machine.identify", __name__).identify
+    """Import `identify` and `tune` when asked for: studies have no need of them."""
+    if name in ("identify", "tune"):
+        module = importlib.import_module(f".machine.{name}", __name__)
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-

@@ -26,7 +26,7 @@ from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError, user_cache
 
 from .harness.study import Study
-from .machine import identify, simulate
+from .machine import identify, simulate, tune
 from .machine.kinds import KINDS
 
 
@@ -206,6 +206,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     sub.add_argument("--out", type=Path, help="folder for the results")
     _add_allow_outside(sub)
+    sub = commands.add_parser("tune", help="tune the gains of a scenario file")
+    sub.add_argument("scenario", type=Path, help="a TOML file with a table [tune]")
+    sub.add_argument("--out", type=Path, help="folder for the results")
+    _add_allow_outside(sub)
     sub = commands.add_parser("export", help="write the system of a scenario as C")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--c", type=Path, required=True, help="the C file to write")
@@ -230,6 +234,8 @@ def main(argv: list[str] | None = None) -> int:
             case "identify":
                 outside = args.allow_outside
                 return identify.run(args.scenario, args.data, args.out, outside)
+            case "tune":
+                return tune.run(args.scenario, args.out, args.allow_outside)
         return simulate.run(args.scenario, args.out, args.allow_outside)
     except djdyn.SimulationError as error:
         print(f"djdyn: {one_line(error, LONGEST_MESSAGE)}", file=sys.stderr)

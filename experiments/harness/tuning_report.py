@@ -144,12 +144,18 @@ def margin_table(study: Study, name: str, found: TuningResult) -> None:
     study.report.table(
         "Margins of each loop with the others closed, worst of all scenarios",
         ("gains", "loop", "gain, dB", "phase, deg", "modulus"),
-        [
-            (when, i + 1, 20 * np.log10(m.gain[i]), m.phase[i], m.modulus[i])
-            for when, m in zip(("before", "after"), found.margins, strict=True)
-            for i in range(len(m.gain))
-        ],
+        margin_rows(found),
     )
+
+
+def margin_rows(found: TuningResult) -> list[tuple[str, int, float, float, float]]:
+    """Return gain, phase and modulus margins of each loop, before and after."""
+    assert found.margins is not None
+    return [
+        (when, i + 1, 20 * np.log10(m.gain[i]), m.phase[i], m.modulus[i])
+        for when, m in zip(("before", "after"), found.margins, strict=True)
+        for i in range(len(m.gain))
+    ]
 
 
 def gain_table(study: Study, found: TuningResult) -> None:

@@ -29,7 +29,7 @@ def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:
                         **scenario.simulation,
                     )
                 except djdyn.SimulationError as failed:
-                    _write(study, scenario, _reached(failed.trajectory))
+                    _write(study, scenario, reached(failed.trajectory))
                     raise
                 except (ValueError, TypeError) as error:  # of options together
                     raise ValueError(f"{path.name}: simulation: {error}") from error
@@ -40,7 +40,7 @@ def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:
     return 0 if study.passed else 1
 
 
-def _reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
+def reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
     """Return the trajectory up to the last save before a failure."""
     good = np.isfinite(np.asarray(trajectory.y.v)).all(-1)
     n = good.size if np.all(good) else max(int(np.argmin(good)), 1)
