@@ -41,7 +41,7 @@ def plot_runs(
         )
     )
     titles = []
-    for name, values in series[0].items():
+    for name in probes:  # in the order of the file
         limit = task.limits.get(name)
         levels = {}
         for end, level in (
@@ -52,7 +52,12 @@ def plot_runs(
                 levels[end] = ([0.0, task.t1], [level, level])
         label = _label(probes[name])
         titles += _plot(
-            study, f"{name}, {said}", (label, task.units[name]), run.t, values, levels
+            study,
+            f"{name}, {said}",
+            (label, task.units[name]),
+            run.t,
+            series[0][name],
+            levels,
         )
     for signal, values in zip(signals, series[1], strict=True):
         label = (signal.signal, run.unit(signal.signal))

@@ -108,11 +108,14 @@ def _judge_loops(study: Study, task: TuningTask, found: TuningResult) -> None:
 
 def _tabulate_terms(study: Study, found: TuningResult) -> None:
     """Tabulate the cost and its terms before and after, in all sets of scenarios."""
-    rows = []
-    for where, numbers in found.summary().items():
-        rows += [(where, name, *both) for name, both in numbers.items()]
-    header = ("scenarios", "quantity", "before", "after")
-    study.report.table("Cost, its terms, and limits", header, rows)
+    sets = found.summary()
+    header = [f"{when}, {where}" for where in sets for when in ("before", "after")]
+    rows = [
+        (name, *(x for numbers in sets.values() for x in numbers[name]))
+        for name in next(iter(sets.values()))
+        if all(name in numbers for numbers in sets.values())
+    ]
+    study.report.table("Cost, its terms, and limits", ("quantity", *header), rows)
 
 
 def _answer(metrics: Mapping[str, float], task: TuningTask, among: str) -> str:
