@@ -120,5 +120,5 @@ def _check_saved_steps(out: Path, problem: dict[str, Any]) -> None:
         keys = (k for k in {**problem, **known} if problem.get(k) != known.get(k))
         raise ValueError(
             f"{min(saved)} was saved by a tuning of another problem, whose table "
-            f"{next(keys)!r} differs: delete it, or give another folder with --out"
+            f"{next(keys)!r} differs: delete tuning*.npz there, or give another --out"
         )

@@ -6,6 +6,7 @@ import numpy as np
 
 from controllers import STABILITY_TOLERANCE, Evaluation, TuningResult
 from controllers.tuning.tune import CONSTRAINT_TOLERANCE
+from djdyn.system.transforms import bounds_of
 
 from ..harness.study import Study
 from ..harness.tuning_report import gain_table, margin_rows
@@ -35,20 +36,35 @@ def report_result(study: Study, task: TuningTask, found: TuningResult) -> None:
     _judge_limits(study, task, found)
     _judge_runs(study, task, evaluations)
     _judge_loops(study, task, found)
-    for name, value in found.gains.items():
-        for index in np.ndindex(value.shape):
-            entry = "".join(f"[{i}]" for i in index)
-            study.metric(f"gain.{name}{entry}", value[index])
+    at_bound = _record_gains(study, found)
     picture = plot_runs(study, task, found, where)
     _tabulate_terms(study, found)
     gain_table(study, found)
     if found.margins is not None:
         header = ("gains", "loop", "gain, dB", "phase, deg", "modulus")
-        title = "Margins of each loop with the others closed, worst of all scenarios"
+        title = "Margins of each loop with the others closed, worst of those tuned on"
         study.report.table(title, header, margin_rows(found))
     plot_costs(study, evaluations, where)
     plot_search(study, found)
-    study.answer(_answer(study.metrics, task, among), picture)
+    answer = _answer(study.metrics, task, among)
+    if at_bound:
+        verb = "ends" if len(at_bound) == 1 else "end"
+        answer += f" At a bound {verb} {', '.join(at_bound)}."
+    study.answer(answer, picture)
+
+
+def _record_gains(study: Study, found: TuningResult) -> list[str]:
+    """Record all gains; return the names of those that end at a bound."""
+    at_bound = []
+    for free in found.objective.free:
+        value = np.asarray(found.gains[free.path])
+        low, high = (np.broadcast_to(b, value.shape) for b in bounds_of(free.transform))
+        for index in np.ndindex(value.shape):
+            name = free.path + "".join(f"[{i}]" for i in index)
+            study.metric(f"gain.{name}", value[index])
+            if value[index] in (low[index], high[index]):
+                at_bound.append(f"`{name}`")
+    return at_bound
 
 
 def _judge_limits(study: Study, task: TuningTask, found: TuningResult) -> None:
@@ -80,7 +96,7 @@ def _judge_loops(study: Study, task: TuningTask, found: TuningResult) -> None:
     if loop is None or found.spectral_abscissa is None:
         return
     worst = float(np.max(found.spectral_abscissa[1]))
-    note = f"largest real part of a pole at {loop.time:g} s, in all scenarios"
+    note = f"largest real part of a pole at {loop.time:g} s, in all scenarios tuned on"
     if found.margins is not None:
         worst = max(worst, found.margins[1].spectral_abscissa)
         note += ", also with the delay"
@@ -96,13 +112,14 @@ def _judge_loops(study: Study, task: TuningTask, found: TuningResult) -> None:
         "modulus_margin",
         found.margins[1].modulus.min(),
         at_least=least,
-        note="least distance of an open loop from minus one, delay included",
+        note="least distance of an open loop from minus one in all scenarios tuned on, "
+        "delay included",
     )
     study.metric(
         "phase_margin",
         found.margins[1].phase.min(),
         unit="deg",
-        note="least phase margin of a loop, delay included",
+        note="least phase margin of a loop in all scenarios tuned on, delay included",
     )
 
 

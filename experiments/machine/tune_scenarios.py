@@ -115,7 +115,7 @@ def _read_laws(
         given, here = table.get(key, {}), place / key
         here.keys_of(given, given if isinstance(given, Mapping) else ())
         if key == "parameters":
-            leaf = lambda x: not all(isinstance(y, Mapping) for y in x.values())
+            leaf = lambda x: not (x and all(isinstance(y, Mapping) for y in x.values()))
             for path, law in flat_paths(given, leaf):
                 with (here / path).guard():
                     shape = np.shape(djdyn.get_parameters(system, path))

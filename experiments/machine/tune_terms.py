@@ -63,6 +63,8 @@ def read_term(
     if kind is not None:
         own = [f.name for f in dataclasses.fields(kind) if f.name != "probe"]
         place.keys_of(table, ("type", *KEYS, *own))
+        for key in {*own} & {*table}:
+            (place / key).numbers(table[key], ())
     probe, unit = read_probe(place, table, system, signals)
     rest = {k: x for k, x in table.items() if k not in KEYS}
     return place.choose(TERMS, rest | {"probe": probe}), unit
