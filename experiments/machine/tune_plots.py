@@ -30,7 +30,7 @@ def plot_runs(
     after = found.evaluations[where][1]
     worst = int(np.argmax(np.where(after.ok, after.costs, np.inf)))
     run = _runs(task, found, scenarios, worst)
-    said = f"scenario of largest cost {where}" if len(scenarios) > 1 else where
+    said = f"scenario of largest cost, {where}" if len(scenarios) > 1 else where
     probes = {name: term.probe for name, term in task.cost.items()}
     probes |= {name: limit.probe for name, limit in task.limits.items()}
     signals = [SignalValue(name) for name in task.scenario.signals]
@@ -53,7 +53,7 @@ def plot_runs(
         label = _label(probes[name])
         titles += _plot(
             study,
-            f"{name}, {said}",
+            f"{name[:1].upper()}{name[1:]}: {said}",
             (label, task.units[name]),
             run.t,
             series[0][name],
@@ -61,7 +61,7 @@ def plot_runs(
         )
     for signal, values in zip(signals, series[1], strict=True):
         label = (signal.signal, run.unit(signal.signal))
-        _plot(study, f"Signal {signal.signal}, {said}", label, run.t, values, {})
+        _plot(study, f"Signal {signal.signal}: {said}", label, run.t, values, {})
     lanes = {"before": run.lane(0), "after": run.lane(1)}
     for when, lane in lanes.items():
         study.series(when, lane if lane.ok else reached(lane))
@@ -114,7 +114,7 @@ def _plot(
     x = np.where(np.isfinite(x), x, np.nan)
     many = x.shape[-1] > 1
     for i in range(min(x.shape[-1], MOST_ENTRIES)):
-        titles.append(f"{title}: entry {i}" if many else title)
+        titles.append(f"{title}, entry {i}" if many else title)
         lines = {"before": x[0, :, i], "after": x[1, :, i]}
         time = ("time", "s", np.asarray(t))
         study.report.plot(titles[-1], time, label, lines, levels)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+import djdyn
 from controllers import STABILITY_TOLERANCE, Evaluation, TuningResult
 from controllers.tuning.tune import CONSTRAINT_TOLERANCE
 from djdyn.system.transforms import bounds_of
@@ -55,13 +56,14 @@ def report_result(study: Study, task: TuningTask, found: TuningResult) -> None:
 
 def _record_gains(study: Study, found: TuningResult) -> list[str]:
     """Record all gains; return the names of those that end at a bound."""
-    at_bound = []
+    at_bound, units = [], djdyn.parameters(found.system).units
     for free in found.objective.free:
         value = np.asarray(found.gains[free.path])
         low, high = (np.broadcast_to(b, value.shape) for b in bounds_of(free.transform))
         for index in np.ndindex(value.shape):
             name = free.path + "".join(f"[{i}]" for i in index)
-            study.metric(f"gain.{name}", value[index])
+            unit = units.get(free.path.partition("[")[0], "")
+            study.metric(f"gain.{name}", value[index], unit=unit)
             if value[index] in (low[index], high[index]):
                 at_bound.append(f"`{name}`")
     return at_bound
