@@ -81,10 +81,7 @@ def machine(tmp_path):
     return path
 
 
-def with_parameters(found, path):
-    return djdyn.get_parameters(read_scenario(path, KINDS).system, found)
-
-
+@pytest.mark.slow
 def test_tune_writes_report_gains_and_scenario(machine, tmp_path, capsys, monkeypatch):
     """Interrupted after its first step, it goes on to the same gains."""
     out = tmp_path / "out"
@@ -189,7 +186,7 @@ v = { cart = { uniform = [-1, 1] } }
 def test_gains_of_a_linear_machine_are_those_of_its_regulator(tmp_path):
     """PD gains of a mass are its linear-quadratic regulator: all states are known."""
     (tmp_path / "cart.toml").write_text(CART)
-    found = tune(tmp_path / "cart.toml", progress=False)
+    found = tune(tmp_path / "cart.toml", out=tmp_path / "out", progress=False)
     A, B = np.array([[0, 1], [0, 0]]), np.array([[0], [1 / 2.0]])
     R = np.array([[1 / 2.0**2]])
     P = scipy.linalg.solve_continuous_are(A, B, np.diag([1 / 0.5**2, 0]), R)
@@ -197,6 +194,10 @@ def test_gains_of_a_linear_machine_are_those_of_its_regulator(tmp_path):
     gains = [float(np.squeeze(found.gains[f"pid.{k}"])) for k in ("kp", "kd")]
     assert np.allclose(gains, K, rtol=2e-3)
     assert "gain" in str(found)
+    tuned = read_scenario(tmp_path / "out" / "tuned.toml", KINDS).system
+    assert np.allclose(djdyn.get_parameters(tuned, "pid.kp"), gains[0])
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "In 4 scenarios tuned on, the cost falls" in page
 
 
 WRONG = [
