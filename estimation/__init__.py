@@ -1,8 +1,9 @@
 """Estimation: parameters and states from measurements, and how well they are known.
 
 `identification` fits the parameters of a model to trials, `filtering` estimates states
-sample by sample, and `markers` reads and checks the data of motion-capture systems.
-Read `identification` first.
+sample by sample, `measurements` reads tables of any kind and `markers` the data of
+motion-capture systems. `scenario` brings them together for machines in files. Read
+`identification` first.
 """
 
 from djdyn.system.manifold import tangent as tangent

@@ -141,6 +141,7 @@ class FitResult:
         rows = [("parameter", "start", "found", "± (1 sd)", "95 % interval", "unit")]
         for name, value in self.values.items():
             bare = name.split("/", 1)[-1]
+            bare = bare if bare in units else bare.split("[")[0]
             columns = (first[name], value, self.deviations[name], *low_high[name])
             labels = entries({name: value})
             for label, *numbers in zip(labels, *map(np.ravel, columns), strict=True):

@@ -216,4 +216,6 @@ def prepare(scenario: Scenario, spec: Specification) -> Task:
         records = tuple(read_record(scenario, spec, file) for file in spec.records)
         fitted = [r for r in records if not r.file.hold_out]
         predict = make_prediction(scenario, spec, [*fitted, *records])
+        begun = lambda: scenario.system.at(predict.t0, scenario.initial_state)
+        eqx.filter_eval_shape(lambda: predict.query(begun()))  # are there all signals?
     return Task(scenario, spec, records, predict, measured_machine(scenario, spec))

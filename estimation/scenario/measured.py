@@ -181,8 +181,8 @@ def initial_state(
 
 def interpolate(x: Float[Array, " k"], at: Float[Array, " n"]) -> Float[Array, " n"]:
     """Return values between evenly spaced ones, by the cubic through four of them."""
-    i = jnp.clip(jnp.floor(jax.lax.stop_gradient(at)), 1, len(x) - 3).astype(int)
-    s = at - i
+    left = jnp.clip(jnp.floor(jax.lax.stop_gradient(at)), 1.0, len(x) - 3.0)
+    i, s = left.astype(int), at - left
     a, b, c, d = x[i - 1], x[i], x[i + 1], x[i + 2]
     found = (
         -s * (s - 1) * (s - 2) / 6 * a

@@ -29,8 +29,9 @@ FACTORS = {  # of a column that is in another unit than it is said to be
     "m": {"mm": 1e-3, "cm": 1e-2}, "m/s": {"mm/s": 1e-3},
     "Pa": {"bar": 1e5, "MPa": 1e6}, "N": {"kN": 1e3}, "N m": {"kN m": 1e3},
 }  # fmt: skip
-EXPLAINED = 0.1  # share of a channel's variance that a sound column may miss
-CLEARLY_WORSE = 5.0  # how much worse it is as it was declared
+SOUND = 0.1  # share of the variance that the first guess misses if all is well
+MOSTLY_MISSED = 0.5  # share above which another reading of a column explains nothing
+CLEARLY_WORSE = 5.0  # how much worse a column is as it was declared
 
 
 @eqx.filter_jit
@@ -38,7 +39,7 @@ def _misfits(machine: MeasuredMachine, trial: Trial) -> Float[Array, " c"]:
     """Return the mean square error of every channel, over its variance."""
     x = trial.predict(machine, np.zeros(0), trial.start, "forward")
     there = trial.present
-    count = jnp.maximum(jnp.sum(there, 0), 1)
+    count = jnp.maximum(jnp.sum(there.astype(float), 0), 1.0)
     mean = jnp.sum(jnp.where(there, trial.values, 0.0), 0) / count
     spread = jnp.sum(jnp.where(there, (trial.values - mean[None]) ** 2, 0.0), 0)
     off = jnp.sum(jnp.where(there, (x - trial.values) ** 2, 0.0), 0)
@@ -56,12 +57,12 @@ def doubts(
 ) -> list[str]:
     """Return what a record's columns seem to be instead, a sentence each."""
     as_said = _judge(scenario, spec, record, machine, predict)
-    if as_said < EXPLAINED:
+    if as_said < SOUND:
         return []
     said = []
     for sentence, other in _alternatives(scenario, spec, record):
         found = _judge(scenario, spec, other, machine, predict)
-        if found < EXPLAINED and found * CLEARLY_WORSE < as_said:
+        if found < MOSTLY_MISSED and found * CLEARLY_WORSE < as_said:
             said.append(sentence)
     return said
 

@@ -60,7 +60,7 @@ def run(
     """Identify the machine of a scenario, and write report, scenario and metrics."""
     task = prepared(path, data, allow_outside)
     out = out or Path("runs") / path.stem
-    asked = f"What do the records say about {task.scenario.title}"
+    asked = f"Which parameters do the records of {path.name} determine, and how well"
     study = Study(task.scenario.title, asked, out, stages=4)
     with study.progress:
         try:
@@ -107,7 +107,7 @@ def report_records(study: Study, task: Task) -> None:
                 for r in task.records[:MAX_RECORDS_SHOWN]
             }
             time = ("time", "s", task.records[0].raw_t)
-            study.report.plot(f"{RAW}: {column}", time, ("input", ""), lines)
+            study.report.plot(f"{RAW}: {column}", time, (one.name, "SI"), lines)
 
 
 def _axis(task: Task | Identification, i: int) -> tuple[str, str]:
@@ -153,7 +153,13 @@ def report_fit(study: Study, found: Identification) -> None:
         for i, x in enumerate(np.ravel(value)):
             entry = name if np.ndim(value) == 0 else f"{name}[{i}]"
             study.metric(f"parameter.{entry}", x)
-    study.report.text(found.readable(str(fit.after)).replace("\n", " "))
+    study.report.text(found.readable(fit.after.verdict()) + ".")
+    study.report.table(
+        "What the data say of combinations of unknowns, in units of their scales",
+        ("singular value", "combination"),
+        [(fit.after.singular[i], found.readable(fit.after.direction(i)))
+         for i in np.argsort(fit.after.singular)],
+    )  # fmt: skip
     study.report.table(
         "Residuals of fitted data (in-sample)",
         ("record", "channel", "rms, standard deviations", "p of whiteness", "outliers"),
@@ -170,7 +176,17 @@ def report_fit(study: Study, found: Identification) -> None:
     start = fit.trial_starts[0]
     trajectory = eqx.filter_jit(found.predict.simulate)(found.machine, start)
     study.report.scene(draw(trajectory, found.scenario.shapes), "Identified machine")
-    study.answer(found.readable(str(verdict)), pictures[0])
+    study.answer(f"{found.readable(str(verdict))} {_estimates(found)}", pictures[0])
+
+
+def _estimates(found: Identification) -> str:
+    """Return the first estimates with their standard errors, in a sentence."""
+    said, errors = [], found.fit.deviations
+    for name, value in list(found.parameters().items())[:4]:
+        error = errors[f"system.{name}"]
+        if np.ndim(value) == 0:
+            said.append(f"`{name}` is {value:.4g} ± {error:.2g}")
+    return f"{', '.join(said)} (one standard error)." if said else ""
 
 
 def _plot_channels(study: Study, found: Identification) -> list[str]:
