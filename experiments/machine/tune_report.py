@@ -28,7 +28,7 @@ def report_result(study: Study, task: TuningTask, found: TuningResult) -> None:
     among = f"{count} scenarios {where}" if count > 1 else f"the scenario {where}"
     study.metric(
         "cost_ratio",
-        found.cost_ratio,
+        1 + (after - before) / abs(before),  # also where costs are negative
         at_most=1 - LEAST_FALL,
         note=f"cost after tuning over before, in {among}",
     )
@@ -141,7 +141,12 @@ def _answer(metrics: Mapping[str, float], task: TuningTask, among: str) -> str:
     """Return the conclusions of the tuning."""
     before, after = metrics["cost_before"], metrics["cost_after"]
     fell = "falls" if metrics["cost_ratio"] < 1 - LEAST_FALL else "does not fall"
-    said = [f"In {among}, the cost {fell}: {before:.4g} before, {after:.4g} after."]
+    risk = task.search.risk
+    which = {"mean": "mean", "worst": "largest"}
+    kind = which[risk] if isinstance(risk, str) else f"upper {1 - risk:.0%} mean"
+    said = [
+        f"In {among}, the {kind} cost {fell}: {before:.4g} before, {after:.4g} after."
+    ]
     for name in task.limits:
         over = metrics[f"limit.{name}.exceeded_by"]
         kept = f"is exceeded by up to {over:.1%} of its size"

@@ -59,7 +59,7 @@ class TuningTask:
     def run(self, save: Path | None = None, progress: bool = True) -> TuningResult:
         """Search for the gains."""
         try:
-            return controllers.tune(
+            found = controllers.tune(
                 self.system, self.t1, free=self.free, cost=self.cost,
                 scenarios=self.scenarios, hold_out=self.hold_out,
                 constraints=self.limits, search=self.search,
@@ -68,6 +68,10 @@ class TuningTask:
             )  # fmt: skip
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.scenario.path.name}: tune: {error}") from error
+        if any(numbers["cost"][0] == 0 for numbers in found.summary().values()):
+            place, _ = self.scenario.tables["tune"]
+            raise (place / "cost").error("it is zero before tuning, and cannot fall")
+        return found
 
 
 def read_task(scenario: Scenario) -> TuningTask:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_tune_writes_report_gains_and_scenario(machine, tmp_path, capsys, monkey
         assert value == metrics[f"gain.{path}"]
     assert "# tuned by djdyn tune machine.toml" in (out / "tuned.toml").read_text()
     page = (out / "report.html").read_text()
-    assert "In 5 scenarios held out, the cost falls" in page
+    assert "In 5 scenarios held out, the mean cost falls" in page
     assert "hinge.q - target.value [rad]" in page and "pid.u[0] [N m]" in page
     runs = xr.load_dataset(out / "series.nc", group="after", engine="h5netcdf")
     assert runs["pid.u"].attrs["units"] == "N m"
@@ -140,6 +141,19 @@ def test_states_are_those_of_the_file_but_for_what_is_drawn(machine):
     }  # fmt: skip
     assert task.robustness.delay == pytest.approx(0.03)
     assert task.robustness.time == 2.0
+
+
+def test_the_table_on_the_page_is_read(machine):
+    page = (Path(__file__).parents[3] / "docs" / "control.md").read_text()
+    (table,) = re.findall(r"```toml\n(\[tune\]\n.+?)```", page, re.DOTALL)
+    rub = '[part.rub]\ntype = "JointFriction"\njoint = "hinge"\nviscous = 1.0\n'
+    text = PENDULUM.replace('"rod"', '"load"').replace("[initial]", f"{rub}[initial]")
+    machine.write_text(text.replace("t1 = 2.0", "t1 = 5.0") + table)
+    with pytest.raises(ValueError, match=r"tune.saves: 250 control periods are not"):
+        read_task(read_scenario(machine, KINDS))
+    machine.write_text(machine.read_text().replace("saves = 101", "saves = 51"))
+    task = read_task(read_scenario(machine, KINDS))
+    assert [*task.cost] == ["error", "bearing"] and len(task.hold_out) == 64
 
 
 CART = """
@@ -197,7 +211,14 @@ def test_gains_of_a_linear_machine_are_those_of_its_regulator(tmp_path):
     tuned = read_scenario(tmp_path / "out" / "tuned.toml", KINDS).system
     assert np.allclose(djdyn.get_parameters(tuned, "pid.kp"), gains[0])
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "In 4 scenarios tuned on, the cost falls" in page
+    assert "In 4 scenarios tuned on, the mean cost falls" in page
+
+
+def test_a_cost_of_zero_cannot_fall(tmp_path):
+    alone = CART.split("[tune.scenarios]")[0]  # at rest where it should be
+    (tmp_path / "cart.toml").write_text(alone)
+    with pytest.raises(ValueError, match=r"cart.toml: tune.cost: it is zero"):
+        tune(tmp_path / "cart.toml", progress=False)
 
 
 WRONG = [
