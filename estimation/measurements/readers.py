@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from djdyn.files import read_text
+from djdyn.files import one_line, read_text
 from djdyn.simulation.series import load_dataset
 
 from ..markers.files import read_markers
@@ -42,6 +42,20 @@ def read_table(
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"there is no file {path.name}")
+    try:
+        return _read(path, time, time_unit, group)
+    except ImportError:
+        raise
+    except MemoryError:
+        raise ValueError(f"{path.name} asks for more memory than there is") from None
+    except Exception as error:  # damaged files: whatever the libraries make of them
+        said = one_line(error)
+        named = said if path.name in said else f"{path.name}: {said}"
+        raise ValueError(named) from None
+
+
+def _read(path: Path, time: str | None, time_unit: str, group: str) -> MeasurementTable:
+    """Read a table in the format of the file's ending."""
     if path.stat().st_size > MAX_BYTES:
         raise ValueError(
             f"{path.name} has {path.stat().st_size / 1e6:.3g} MB and may have "

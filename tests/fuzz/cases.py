@@ -8,6 +8,7 @@ import json
 import random
 import struct
 import tempfile
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from djdyn.io import from_mjcf, from_urdf
 from djdyn.io.moordyn import read_moordyn
 from djdyn.io.scenario import read_scenario
 from estimation.markers.files import read_c3d, read_csv, read_ndi, read_trc
+from estimation.measurements import read_table
 from experiments.__main__ import main
+from experiments.machine.identify import prepared
 from experiments.machine.kinds import KINDS
 
 from . import seeds
@@ -146,6 +149,29 @@ def _read_scenario(path: Path) -> Any:
     return read_scenario(path, KINDS)
 
 
+def _identification(rng: random.Random) -> bytes:
+    """Mutate what a scenario says of its measurements, and nothing else."""
+    data = tomllib.loads(seeds.IDENTIFY)
+    data["identify"] = mutate_data(rng, {"identify": data["identify"]}).get("identify")
+    if data["identify"] is None:
+        del data["identify"]
+    return _encoded(rng, seeds.toml(data))
+
+
+@functools.cache
+def _parquet_seed() -> bytes:
+    import pandas as pd
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "seed.parquet"
+        pd.DataFrame({"t": [0.0, 0.1, 0.2, 0.3], "x": [1, 2, 3, 4]}).to_parquet(path)
+        return path.read_bytes()
+
+
+def _parquet(rng: random.Random) -> bytes:
+    return mutate_bytes(rng, _parquet_seed())
+
+
 def _simulate(path: Path) -> None:
     """Run the command on a scenario; raise what it says if its status is 2."""
     said = io.StringIO()
@@ -158,6 +184,11 @@ def _simulate(path: Path) -> None:
 READERS = {
     "scenario": Kind(".toml", _read_scenario, _scenarios, _scenario),
     "simulate": Kind(".toml", _simulate, _scenarios, _scenario),
+    "identify": Kind(
+        ".toml", prepared, lambda: [seeds.IDENTIFY.encode()], _identification
+    ),
+    "table": _text_kind(".csv", read_table, seeds.RECORD),
+    "table-parquet": Kind(".parquet", read_table, lambda: [_parquet_seed()], _parquet),
     "csv": _marker_kind(".csv", read_csv),
     "trc": _marker_kind(".trc", read_trc),
     "ndi": _marker_kind(".xls", read_ndi),
@@ -179,6 +210,8 @@ def prepare(root: Path) -> None:
     (root / "empty").mkdir()
     (here / "arm.xml").write_text(seeds.MJCF)
     (here / "arm.urdf").write_text(seeds.URDF)
+    (here / "record.csv").write_text(seeds.RECORD)
+    (outside / "secret.csv").write_text(seeds.RECORD)
     (outside / "secret.xml").write_text(seeds.MJCF)
     (outside / "secret.toml").write_text(seeds.ROD)
     corner = struct.pack("<12fH", *map(float, (0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1)), 0)

@@ -187,6 +187,44 @@ FairTen1
 """
 
 
+RECORD = "t [s],angle [deg],torque\n" + "".join(
+    f"{0.01 * i:.2f},{20 * np.cos(0.1 * i):.4f},{np.sin(0.1 * i):.4f}\n"
+    for i in range(20)
+)
+IDENTIFY = (
+    ROD
+    + """
+[input]
+torque = [0.0]
+[part.rub]
+type = "JointFriction"
+joint = "hinge"
+viscous = 0.1
+[part.motor]
+type = "JointActuator"
+joints = ["hinge"]
+command = "torque"
+[identify]
+records = ["record.csv", { file = "record.csv", segment = [0.0, 0.1], hold_out = true }]
+hold_out = 0.2
+method = "lm"
+rate = 50.0
+start = ["hinge"]
+[identify.free]
+"rub.viscous" = { prior = { median = 0.1, spread = 1.0 } }
+"rod.mass" = { bounds = [0.1, 9.0] }
+[identify.channel.angle]
+signal = "hinge.q"
+unit = "deg"
+noise = 0.1
+offset = { deviation = 0.1, each = true }
+[identify.input.torque]
+column = "torque"
+delay = true
+"""
+)
+
+
 def scenarios() -> list[dict[str, Any]]:
     """Return the tables of sound scenarios."""
     example = ROOT / "experiments" / "scenarios" / "double_pendulum.toml"

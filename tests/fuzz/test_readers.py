@@ -9,7 +9,7 @@ from .watch import Watch
 
 
 # The first compiles; the others trace, or start a process each.
-FEW = {"simulate": 0, "scenario": 12, "c3d": 2, "series-nc": 2}
+FEW = {"simulate": 0, "scenario": 12, "identify": 8, "c3d": 2, "series-nc": 2}
 COUNT = 40
 SEED = 1
 
@@ -32,7 +32,9 @@ def test_mutated_files_end_in_a_result_or_a_sentence(kind, tmp_path, monkeypatch
     assert not os.listdir(tmp_path / "empty")
 
 
-@pytest.mark.parametrize("kind", ["mjcf", "urdf", "moordyn", "csv", "trc", "gains"])
+@pytest.mark.parametrize(
+    "kind", ["mjcf", "urdf", "moordyn", "csv", "trc", "gains", "table"]
+)
 def test_what_is_mutated_is_sound(kind, tmp_path):
     reader = cases.READERS[kind]
     for data in reader.sound():
