@@ -28,6 +28,8 @@ PARTS: tuple[type, ...] = (
     parts.SpringDamper,
     parts.JointSpring,
     parts.JointFriction,
+    parts.StribeckFriction,
+    parts.GearFriction,
     parts.JointStop,
     parts.JointActuator,
     parts.JointForce,

@@ -1,9 +1,9 @@
 """Parts of every machine: springs, dampers, friction, stops, drives, sensors.
 
 Read in this order: `base` (the contract of all parts), `loads` (how they act on
-bodies), `units` (of what they send), then any of `springs`, `joint`, `external`,
-`sensors`, `winch`, `point_contact`, `gravity`; `transmission` before `actuator` and
-`tendon`.
+bodies), `units` (of what they send), then any of `springs`, `joint`, `friction`,
+`external`, `sensors`, `winch`, `point_contact`, `gravity`; `transmission` before
+`actuator` and `tendon`.
 """
 
 from .actuator import (
@@ -18,6 +18,10 @@ from .external import (
     ExternalWrench as ExternalWrench,
     FrameActuator as FrameActuator,
     JointForce as JointForce,
+)
+from .friction import (
+    GearFriction as GearFriction,
+    StribeckFriction as StribeckFriction,
 )
 from .gravity import GravityCompensation as GravityCompensation
 from .joint import (

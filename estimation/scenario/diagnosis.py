@@ -14,7 +14,7 @@ from ..identification.result import FitResult
 from .measured import MeasuredMachine
 
 
-MAX_CANDIDATES = 40
+MAX_CANDIDATES, MAX_NAMED = 40, 3
 WORTH_NAMING = 0.3  # share of the misfit that a candidate explains
 SLIDING_SPEED = 0.01  # rad/s or m/s, below which Coulomb friction is rounded
 
@@ -62,7 +62,12 @@ def missing_effects(found: FitResult) -> list[Candidate]:
             Candidate(said.get(path, path.removeprefix("system.")), share)
         )
     found_shares.sort(key=lambda c: -c.share)
-    return [c for c in found_shares if c.share > WORTH_NAMING][:3]
+    kept: list[Candidate] = []
+    for c in found_shares:  # two names of one effect explain the same
+        alike = any(abs(c.share - other.share) < 1e-3 for other in kept)
+        if c.share > WORTH_NAMING and not alike:
+            kept.append(c)
+    return kept[:MAX_NAMED]
 
 
 def _left(J: np.ndarray, r: np.ndarray) -> float:

@@ -17,6 +17,7 @@ from djdyn.parts import (
     ExternalWrench,
     FrameActuator,
     FrameTransmission,
+    GearFriction,
     GravityCompensation,
     JointActuator,
     JointForce,
@@ -27,6 +28,7 @@ from djdyn.parts import (
     MotorLaw,
     PositionLaw,
     SpringDamper,
+    StribeckFriction,
     TendonSpring,
     TendonStop,
     VelocityLaw,
@@ -78,6 +80,8 @@ PARTS = {
     "cubic joint spring": JointSpring("cart", 20.0, 0.5, 0.1, exponent=3),
     "square joint spring": JointSpring("arm", 20.0, 0.5, 0.9, exponent=2),
     "friction": JointFriction("arm", 0.4, 2.0, 0.5),
+    "stiction": StribeckFriction("arm", 3.0, 2.0, 0.6, 0.4, 0.5),
+    "gear": GearFriction("arm", "command", 0.2, 0.3, 1, 0.5, 0.1),
     "upper stop": JointStop("arm", -1.0, 0.1, 300.0, 20.0, 0.01),
     "lower stop": JointStop("arm", 0.9, 2.0, 300.0, 20.0, 0.5),
     "wrench": ExternalWrench("tip", Harmonic([1.0, 2, 3, 4, 5, 6], 2.0, 0.3)),
@@ -280,3 +284,13 @@ def test_a_stop_is_continuous_and_never_pulls():
 def test_bad_input_is_said(build, said):
     with pytest.raises(ValueError, match=said):
         build()
+
+
+def test_a_gear_passes_on_its_efficiency_and_stiction_its_laws_ends():
+    gear = GearFriction("arm", "u", load_share=0.2, force_width=1e-9)
+    for u in (7.0, -7.0):  # driving, and driven back by the load
+        force = gear.force(jnp.array([0.5]), {"u": jnp.array([u])})
+        assert jnp.allclose(force, -0.2 * 7.0, rtol=1e-9)
+    rub = StribeckFriction("arm", 3.0, 2.0, 0.1, width=1e-6)
+    speeds = jnp.array([1e-4, 1.0, -1.0])
+    assert jnp.allclose(rub.force(speeds), jnp.array([-3.0, -2.0, 2.0]), rtol=1e-5)

@@ -112,7 +112,7 @@ def simulated(
     """Return the angles of all windows, one below the other, from their torques."""
     del times
     system = model.system
-    ticks = jnp.arange(given[2].shape[1]) * STEP
+    ticks = STEP * jnp.arange(float(given[2].shape[1]))
     saves = np.arange(0.0, WINDOW + SAVE_EVERY / 2, SAVE_EVERY)
 
     def window(q0: Array, v0: Array, torque: Array) -> Array:
