@@ -54,8 +54,11 @@ def end(system, name, theta, spin, **how):
     return run.y.q[-1, jnp.array([0, 2])]
 
 
-def errors(name, spin, friction):
-    """Relative errors of gradients in both modes, those near zero left out."""
+def ball_slopes(name, spin, friction):
+    """Differences of fine runs, and gradients forward and in reverse.
+
+    Rows are x and z; columns are changes by the whole size of each parameter.
+    """
     law = LAWS[name]
     damping = getattr(law, DAMPING.get(name, "dissipation"))
     theta = jnp.stack([jnp.array(HEIGHT), law.stiffness, damping])
@@ -80,6 +83,12 @@ def errors(name, spin, friction):
     forward = [tangent(one, e, default)[1] for e in jnp.eye(len(theta))]
     forward = jnp.stack(forward, 1)
     reverse = eqx.filter_jit(jax.jacrev(run))(one)
+    return differences, forward, reverse
+
+
+def errors(name, spin, friction):
+    """Relative errors of gradients in both modes, those near zero left out."""
+    differences, forward, reverse = ball_slopes(name, spin, friction)
     there = jnp.abs(differences) > 1e-4  # metres for a change by its whole size
     gap = lambda g: jnp.max(jnp.abs(g / differences - 1), where=there, initial=0.0)
     return float(gap(forward)), float(gap(reverse))

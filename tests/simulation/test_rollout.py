@@ -215,3 +215,37 @@ def test_bad_lanes_touch_no_others(pendulum, backend):
     one, two = (slope(jnp.asarray(x), jnp.array(0.1)) for x in (fine, spoilt))
     assert np.array_equal(np.asarray(one[0])[good], np.asarray(two[0])[good])
     assert one[1] == two[1] and one[1] != 0
+
+
+WAYS = [
+    {},
+    {"solver": "rodas4", "rtol": 1e-4, "atol": 1e-4},
+    pytest.param(
+        {"solver": "kvaerno5", "rtol": 1e-4, "atol": 1e-4}, marks=pytest.mark.slow
+    ),
+]
+
+
+@pytest.mark.parametrize("how", WAYS, ids=["tsit5", "rodas4", "kvaerno5"])
+def test_lanes_with_steps_of_their_own_have_their_own_gradients(how):
+    """Some are done early, one overflows: a shared parameter's gradient is finite."""
+    rod = djdyn.Body("rod", "world", djdyn.Revolute((0, 1, 0)), 1.0, (0, 0, -1.0))
+    system = djdyn.System(djdyn.Mechanism((rod,)))
+    v = jnp.array([[0.1], [1e200], [4.0]])
+
+    @eqx.filter_jit
+    def slopes(mass, v):
+        def loss(given):
+            heavy = djdyn.with_parameters(system, {"rod.mass": given[0]})
+            y = djdyn.State(jnp.ones_like(v), given[1], system.initial_state().parts)
+            runs = djdyn.rollout(heavy, 1.0, y, saveat=[1.0], **how)
+            return jnp.sum(jnp.where(runs.ok, runs.y.q[:, -1, 0] ** 2, 0.0))
+
+        return jax.grad(loss)((mass, v))
+
+    shared, own = slopes(jnp.array(1.0), v)
+    assert np.isfinite(shared) and own[1] == 0
+    _, sound = slopes(jnp.array(1.0), v.at[1].set(0.5))
+    assert np.all(sound != 0)
+    newton = how.get("solver") == "kvaerno5"  # ends within its tolerance
+    np.testing.assert_allclose(own[::2], sound[::2], rtol=1e-6 if newton else 1e-9)

@@ -1,0 +1,29 @@
+"""A few cases of each script that does damage; the scripts run thousands."""
+
+import pytest
+
+from . import batches, cache, interrupt
+
+
+@pytest.mark.slow
+def test_damaged_caches_neither_crash_nor_change_a_number(tmp_path):
+    done, bad = cache.attack(range(15), tmp_path)
+    assert not bad and done.total() == 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fit", "simulation"])
+def test_disturbed_work_resumes_to_the_same_numbers(name, tmp_path):
+    done, bad = interrupt.attack((name,), range(3), tmp_path)
+    assert not bad and done.total() == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", batches.WAYS)
+def test_bad_lanes_touch_no_others(way):
+    """Nor does one make the gradient of a shared parameter NaN."""
+    found = batches.attack(way, 64, 1)
+    newton = way.startswith("kvaerno")  # ends within its tolerance
+    assert found["gradient difference"] < (1e-5 if newton else 1e-10)
+    counts = [*found.values()][: batches.COUNTS]
+    assert not any(counts), found
