@@ -18,7 +18,8 @@ from ..typing import Number, Numbers, Scalar, known
 from .checks import check_state
 from .options import SimulationOptions
 from .solvers import fixed_step as steps
-from .solvers.registry import Integrator, advance
+from .solvers.registry import Integrator
+from .solvers.solution import advance
 from .vector_field import Field
 
 

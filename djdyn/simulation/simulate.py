@@ -16,8 +16,8 @@ from ..typing import Number, Numbers, known
 from .checks import check_inputs, check_state, check_tolerances
 from .options import OptionKeywords, SimulationOptions, resolve_options, save_times
 from .sentinel import check_stability, watched
-from .solvers.registry import solve_between
 from .solvers.sampled_control import solve_sampled
+from .solvers.solution import solve_between
 from .trajectory import Run, Trajectory, assemble
 from .vector_field import Field, Inputs
 

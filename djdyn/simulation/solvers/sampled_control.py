@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 from scipy.sparse.csgraph import connected_components
 
 from ...kernels import depends, eliminate_dead_code, lift_constants
-from .registry import Integrator, advance
+from .registry import Integrator
+from .solution import advance
 
 
 def needed(fn: Callable[[Array], Array], x: Array) -> Callable[[Array], Array]:
