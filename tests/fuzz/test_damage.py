@@ -2,7 +2,7 @@
 
 import pytest
 
-from . import batches, cache, interrupt
+from . import batches, cache, interrupt, processes
 
 
 @pytest.mark.slow
@@ -27,3 +27,10 @@ def test_bad_lanes_touch_no_others(way):
     assert found["gradient difference"] < (1e-5 if newton else 1e-10)
     counts = [*found.values()][: batches.COUNTS]
     assert not any(counts), found
+
+
+@pytest.mark.slow
+def test_one_core_is_enough():
+    """Threads and forks have tests of their own."""
+    done, bad = processes.attack(range(5), ("one core",))
+    assert not bad and done.total() == 1
