@@ -9,7 +9,6 @@ import numpy as np
 
 from djdyn.io.scenario import Scenario
 from djdyn.io.scenario_write import write_scenario
-from djdyn.system.parameters import get_parameters, parameters
 
 from ..identification.diagnostics import Residuals, residuals
 from ..identification.fit import fit, random_starts, rms
@@ -57,16 +56,11 @@ class Identification:
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the estimates of the machine's parameters by path."""
-        table = parameters(self.machine.system)
-        found = {}
-        for name, value in self.fit.values.items():
-            path = name.removeprefix("system.")
-            if name.startswith("system."):
-                assert path in table or np.size(
-                    get_parameters(self.machine.system, path)
-                )
-                found[path] = value
-        return found
+        return {
+            name.removeprefix("system."): value
+            for name, value in self.fit.values.items()
+            if name.startswith("system.")
+        }
 
     def readable(self, text: str) -> str:
         """Return text with the names of unknowns as the scenario has them."""
