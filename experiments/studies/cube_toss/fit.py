@@ -1,5 +1,8 @@
 """Fit of the cube's unknown parameters to its tosses, by gradient."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +17,7 @@ from .model import Unknowns, miss, predict
 from .records import HALF, Tosses
 
 
+X = TypeVar("X")
 PRIOR_DEVIATION = {
     "stiffness": 1.0,
     "dissipation": 1.0,
@@ -49,8 +53,15 @@ def fit(
     system: djdyn.System, tosses: Tosses, steps: int = STEPS, batch: int = BATCH
 ) -> Unknowns:
     """Fit with Adam on random batches of tosses."""
-    rng = np.random.default_rng(0)
-    x, batch = Unknowns.zeros(), min(batch, len(tosses))
+    slope = lambda x, some: _slope(x, system, some)
+    return descend(slope, Unknowns.zeros(), tosses, steps, batch)
+
+
+def descend(
+    slope: Callable[[X, Tosses], X], x: X, tosses: Tosses, steps: int, batch: int
+) -> X:
+    """Return unknowns after steps of Adam on random batches of tosses."""
+    rng, batch = np.random.default_rng(0), min(batch, len(tosses))
     rate = optax.cosine_decay_schedule(0.1, steps, 0.03)
     adam = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate, 0.8, 0.95))
     state, left = adam.init(eqx.filter(x, eqx.is_array)), np.arange(0)
@@ -58,7 +69,7 @@ def fit(
         if len(left) < batch:
             left = rng.permutation(len(tosses))
         some, left = tosses.lanes(left[:batch]), left[batch:]
-        gradient = _slope(x, system, some)
+        gradient = slope(x, some)
         with jax.numpy_dtype_promotion("standard"):  # optax mixes types
             update, state = adam.update(gradient, state)
         x = eqx.apply_updates(x, update)

@@ -1,5 +1,6 @@
-"""Measured tosses of a cube, read from a file."""
+"""Measured tosses, read from a file."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -16,20 +17,20 @@ HALF = 0.0524  # m, half the cube's width
 class Tosses(eqx.Module):
     """Tosses, padded to the number of frames of the longest.
 
-    A state is position, quaternion, velocity (a backward difference) and angular
-    velocity in the cube's axes.
+    A state of the cube is position, quaternion, velocity (a backward difference) and
+    angular velocity in the cube's axes; its first numbers are the pose.
     """
 
-    start: Float[Array, "n 13"]
-    poses: Float[Array, "n k 7"]
+    start: Float[Array, "n s"]
+    poses: Float[Array, "n k p"]
     there: Bool[Array, "n k"]
     dt: float = eqx.field(static=True)
 
     @staticmethod
-    def of(states: list[np.ndarray], dt: float) -> "Tosses":
-        """Return tosses from the states of their frames."""
+    def of(states: list[np.ndarray], dt: float, pose: int = 7) -> "Tosses":
+        """Return tosses from the states of their frames, which begin with the pose."""
         most = max(map(len, states))
-        pad = lambda s: np.pad(s[:, :7], ((0, most - len(s)), (0, 0)), mode="edge")
+        pad = lambda s: np.pad(s[:, :pose], ((0, most - len(s)), (0, 0)), mode="edge")
         there = np.arange(most) < np.array([len(s) for s in states])[:, None]
         first = np.stack([s[0] for s in states])
         poses = np.stack([pad(s) for s in states])
@@ -50,8 +51,12 @@ class Tosses(eqx.Module):
         )
 
 
-def read(path: Any) -> Tosses:
-    """Read tosses from an `.npz` file with `states`, `lengths` and `dt`."""
+def read(path: Any, columns: Sequence[int] = range(13), pose: int = 7) -> Tosses:
+    """Read tosses from an `.npz` file with `states`, `lengths` and `dt`.
+
+    `columns` are those of the file in the order of a state: position, quaternion, what
+    else is of the pose, and speeds.
+    """
     what = "a file of tosses (states, lengths and dt as .npz)"
     try:
         file = read_arrays(str(path), what)
@@ -61,9 +66,9 @@ def read(path: Any) -> Tosses:
         raise ValueError(f"{path} is not {what}: {error}") from None
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or lengths.size == 0:
         raise ValueError(f"{path}: lengths are whole numbers of frames, one a toss")
-    if states.ndim != 2 or states.shape[1] != 13 or lengths.sum() != len(states):
+    if states.ndim != 2 or states.shape[1] != len(columns) or lengths.sum() != len(states):
         raise ValueError(
-            f"{path}: {lengths.sum()} frames of 13 numbers are announced, states has "
+            f"{path}: {lengths.sum()} frames of {len(columns)} numbers are announced, states has "
             f"the shape {states.shape}"
         )
     if lengths.min() < 2 or not 0 < dt < np.inf:
@@ -72,6 +77,8 @@ def read(path: Any) -> Tosses:
         raise ValueError(
             f"{path}: state {int(np.argmin(np.isfinite(states).all(1)))} is not finite"
         )
+    states, first = states[:, list(columns)], columns[3]
     if not np.allclose(np.linalg.norm(states[:, 3:7], axis=1), 1, atol=1e-3):
-        raise ValueError(f"{path}: columns 3 to 6 are no quaternions of length 1")
-    return Tosses.of(np.split(states, np.cumsum(lengths)[:-1]), dt)
+        said = f"columns {first} to {first + 3} are no quaternions of length 1"
+        raise ValueError(f"{path}: {said}")
+    return Tosses.of(np.split(states, np.cumsum(lengths)[:-1]), dt, pose)
