@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 from djdyn.contact import Contact, Coulomb, HalfSpace, HuntCrossley, Polyhedron
-from djdyn.multibody.spatial import translation
+from djdyn.multibody.spatial import quat_to_rotation, rotation_y, translation
 from djdyn.parts import JointFriction
 
 from ..cube_toss.records import Tosses, read as read_tosses
@@ -132,6 +132,13 @@ def predict(
     t = np.arange(frames) * dt
     run = djdyn.rollout(here, t[-1], y0, saveat=t, solver="rk4", dt=dt / SUBSTEPS)
     return run.y.q
+
+
+def corners(q: Float[Array, " 8"]) -> Float[Array, "16 3"]:
+    """Return the corners of both blocks in a pose."""
+    R = quat_to_rotation(q[3:7])
+    second = (CORNERS + np.array(ARM)) @ rotation_y(q[7]).T + np.array(HINGE)
+    return q[:3] + jnp.concatenate([jnp.asarray(CORNERS), second]) @ R.T
 
 
 def miss(
