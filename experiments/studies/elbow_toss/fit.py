@@ -16,6 +16,7 @@ from .model import LENGTH, Unknowns, miss, predict
 PRIOR_DEVIATION = {
     "stiffness": 1.0, "dissipation": 1.0, "mu": 1.0, "viscous": 2.0, "coulomb": 2.0,
     "inertia": 0.3, "centre": 0.2, "hinge": 0.1, "ground": 0.3, "lag": 1.0,
+    "mass": 0.1, "corners": 0.1,
 }  # fmt: skip
 FRAMES = 80  # fitted frames of a toss
 STEPS, BATCH = 80, 64

@@ -52,12 +52,15 @@ class Unknowns(eqx.Module):
     hinge: Float[Array, " 3"]  # cm
     ground: Float[Array, ""]  # cm, its height
     lag: Float[Array, ""]  # frames, age of a velocity beside its position, less 1/2
+    mass: Float[Array, ""]  # of block 2
+    corners: Float[Array, "2 8 3"]  # cm
 
     @staticmethod
     def zeros() -> "Unknowns":
         z = jnp.zeros(())
         pair = jnp.zeros((2, 3))
-        return Unknowns(z, z, z, z, z, pair, pair, jnp.zeros(3), z, z)
+        spots = jnp.zeros((2, 8, 3))
+        return Unknowns(z, z, z, z, z, pair, pair, jnp.zeros(3), z, z, z, spots)
 
 
 def build() -> djdyn.System:
@@ -97,6 +100,7 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
     now = lambda path: djdyn.get_parameters(system, path)
     times = lambda path, log: now(path) * jnp.exp(log)
     found = {
+        "block2.mass": times("block2.mass", x.mass),
         "block2.X_PJ.p": now("block2.X_PJ.p") + 0.01 * x.hinge,
         "ground.X_BF.p": now("ground.X_BF.p")
         + 0.01 * x.ground * jnp.array([0.0, 0.0, 1.0]),
@@ -115,6 +119,8 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
             f"{floor}.normal.dissipation": times(
                 f"{floor}.normal.dissipation", x.dissipation
             ),
+            f"{floor}.shape.vertices": now(f"{floor}.shape.vertices")
+            + 0.01 * x.corners[i],
             f"{floor}.friction.mu": times(f"{floor}.friction.mu", x.mu),
         }  # fmt: skip
     return found
