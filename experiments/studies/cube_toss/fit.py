@@ -1,23 +1,18 @@
 """Fit of the cube's unknown parameters to its tosses, by gradient."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 
 import djdyn
 
+from ...harness.tosses import Tosses, descend, distances, rounded
 from ..arm_id.peer import timed
-from .model import Unknowns, miss, predict
-from .records import HALF, Tosses
+from .model import HALF, Unknowns, predict
 
 
-X = TypeVar("X")
 PRIOR_DEVIATION = {
     "stiffness": 1.0,
     "dissipation": 1.0,
@@ -37,8 +32,7 @@ STEPS = 80
 def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
     """Return the mean error over tosses, in 10 % and 14 degrees, with the prior."""
     q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
-    away, sine = miss(q, tosses)
-    rounded = lambda square, width: jnp.sqrt(square + width**2) - width
+    away, sine = distances(q, tosses.poses)
     both = rounded(away, 1e-3) / (0.2 * HALF)
     both = both + rounded(4 * sine, 0.02) / np.deg2rad(14.0)
     fit = jnp.mean(both, where=tosses.there)
@@ -55,25 +49,6 @@ def fit(
     """Fit with Adam on random batches of tosses."""
     slope = lambda x, some: _slope(x, system, some)
     return descend(slope, Unknowns.zeros(), tosses, steps, batch)
-
-
-def descend(
-    slope: Callable[[X, Tosses], X], x: X, tosses: Tosses, steps: int, batch: int
-) -> X:
-    """Return unknowns after steps of Adam on random batches of tosses."""
-    rng, batch = np.random.default_rng(0), min(batch, len(tosses))
-    rate = optax.cosine_decay_schedule(0.1, steps, 0.03)
-    adam = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate, 0.8, 0.95))
-    state, left = adam.init(eqx.filter(x, eqx.is_array)), np.arange(0)
-    for _ in range(steps):
-        if len(left) < batch:
-            left = rng.permutation(len(tosses))
-        some, left = tosses.lanes(left[:batch]), left[batch:]
-        gradient = slope(x, some)
-        with jax.numpy_dtype_promotion("standard"):  # optax mixes types
-            update, state = adam.update(gradient, state)
-        x = eqx.apply_updates(x, update)
-    return x
 
 
 def gradient_cost(system: djdyn.System, tosses: Tosses) -> float:

@@ -11,9 +11,10 @@ import djdyn
 from djdyn.contact import Contact, Coulomb, HalfSpace, HuntCrossley, Polyhedron
 from djdyn.multibody.spatial import translation
 
-from .records import HALF, Tosses
+from ...harness.tosses import Tosses, degrees, distances, read_record
 
 
+HALF = 0.0524  # m, half the cube's width
 MASS, INERTIA = 0.37, 0.00081  # kg, kg m2
 SUBSTEPS = 8  # in a frame
 CORNERS = HALF * np.array(list(np.ndindex(2, 2, 2))) * 2.0 - HALF
@@ -39,6 +40,12 @@ class Unknowns(eqx.Module):
     def zeros() -> "Unknowns":
         z = jnp.zeros(())
         return Unknowns(z, z, z, jnp.zeros(3), jnp.zeros(3), z, z, z, jnp.zeros((8, 3)))
+
+
+def read(path: Any) -> Tosses:
+    """Read tosses: pose, velocity (a backward difference), and body-fixed spin."""
+    record = read_record(path, range(13))
+    return Tosses.of(record.states, record.dt)
 
 
 def build() -> djdyn.System:
@@ -89,25 +96,13 @@ def predict(
     return run.y.q
 
 
-def miss(
-    q: Float[Array, "n k 7"], tosses: Tosses
-) -> tuple[Float[Array, "n k"], Float[Array, "n k"]]:
-    """Return squared distance (m^2) and squared sine of half the angle of two poses."""
-    seen = tosses.poses
-    away = jnp.sum((q[..., :3] - seen[..., :3]) ** 2, -1)
-    a = q[..., 3:] / jnp.sqrt(jnp.sum(q[..., 3:] ** 2, -1, keepdims=True))
-    cosine = jnp.sum(a * seen[..., 3:], -1)
-    return away, jnp.maximum(1 - cosine**2, 0.0)
-
-
 def score(
     q: Float[Array, "n k 7"], tosses: Tosses
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """Return mean position (% of the width) and rotation (deg) errors of tosses."""
-    away, sine = miss(q, tosses)
-    angle = jnp.rad2deg(2 * jnp.arcsin(jnp.sqrt(jnp.minimum(sine, 1.0))))
+    away, sine = distances(q, tosses.poses)
     mean = lambda e: jnp.mean(e, 1, where=tosses.there)
-    return mean(jnp.sqrt(away)) / (2 * HALF) * 100, mean(angle)
+    return mean(jnp.sqrt(away)) / (2 * HALF) * 100, mean(degrees(sine))
 
 
 @eqx.filter_jit

@@ -1,16 +1,14 @@
 """MuJoCo: the same cube, tuned on the same tosses by Nelder–Mead."""
 
 import importlib
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import minimize
 
 from ...benchmarks.engines.mujoco import threaded
-from .model import INERTIA, MASS, score
-from .records import HALF, Tosses
+from ...harness.tosses import Errors, Tosses
+from .model import HALF, INERTIA, MASS, score
 
 
 SUBSTEPS = 4  # in a frame, steps of 1.7 ms
@@ -37,7 +35,7 @@ def model(dt: float) -> Any:
     return mujoco.MjModel.from_xml_string(text)
 
 
-def error_function(tosses: Tosses) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
+def error_function(tosses: Tosses) -> Errors:
     """Return the errors as a function of log friction, stiffness and damping."""
     cube, start = model(tosses.dt / SUBSTEPS), np.array(tosses.start)
     cube.opt.cone, cube.opt.impratio = (
@@ -57,22 +55,3 @@ def error_function(tosses: Tosses) -> Callable[[np.ndarray], tuple[np.ndarray, .
         return tuple(map(np.asarray, score(jnp.asarray(q), tosses)))
 
     return errors
-
-
-class PeerResult(NamedTuple):
-    """Friction, errors and cost of MuJoCo's tuning."""
-
-    friction: float
-    errors: tuple[np.ndarray, ...]  # on other tosses: %, deg
-    simulations: int
-
-
-def tune(training: Tosses, others: Tosses) -> PeerResult:
-    """Minimise the same weighted sum of errors as the gradient fit."""
-    errors = error_function(training)
-    cost = lambda x: np.mean(errors(x), 1) @ (1 / 10, 1 / 14)
-    how = {"xatol": 0.01, "fatol": 1e-3}
-    found = minimize(cost, np.log(START), method="Nelder-Mead", options=how)
-    count = found.nfev * len(training)
-    friction = float(np.exp(found.x[0]))
-    return PeerResult(friction, error_function(others)(found.x), count)

@@ -13,17 +13,18 @@ import numpy as np
 import djdyn
 
 from ...harness.study import Study
-from .fit import BATCH, FRAMES, STEPS, fit, gradient_cost
-from .model import Unknowns, build as build, errors
-from .peer import tune
-from .records import Tosses, read
-from .report import (
+from ...harness.toss_report import (
     SCENE,
     report_errors,
     report_learning,
+    report_mean,
     report_parameters,
-    report_toss,
 )
+from ...harness.tosses import Tosses, search
+from . import peer
+from .fit import BATCH, FRAMES, STEPS, fit, gradient_cost
+from .model import Unknowns, build as build, errors, read
+from .report import KINDS, numbers, report_median_toss
 from .synthetic import TRUTH, synthesise
 
 
@@ -33,23 +34,7 @@ OPTIONS: dict[str, Any] = {"data": "", "holdout": ""}
 MAX_TRAINING = 256  # tosses
 FEW = 16  # tosses that should determine the friction
 LEAN_FIT = (20, 4)  # steps, tosses per step; compared with MuJoCo
-KINDS = (
-    ("position_percent", "%", "mean over a toss, of the cube's width"),
-    ("rotation_deg", "deg", "mean over a toss"),
-)
 AIMS = (10.0, 14.0)  # %, deg
-
-
-def report_mean(study: Study, name: str, found: Any, most: Any = (None, None)) -> None:
-    """Report both mean errors over some tosses, with their bounds."""
-    for (kind, unit, note), e, bound in zip(KINDS, found, most, strict=True):
-        study.metric(
-            f"cube_toss.{name}.{kind}",
-            np.mean(e),
-            at_most=bound,
-            unit=unit,
-            note=f"{note}; {len(e)} tosses",
-        )
 
 
 def run(study: Study) -> None:
@@ -77,18 +62,21 @@ def run(study: Study) -> None:
         x = fit(system, training.cut(FRAMES), steps)
         found = errors(system, x, validation)
         before = errors(system, Unknowns.zeros(), validation)
-        report_mean(study, "training", errors(system, x, training))
-        report_mean(study, "start", before)
-        report_mean(study, "validation", found, AIMS)
-        report_mean(study, "first_60", [e[:60] for e in found])
+        on = errors(system, x, training)
+        report_mean(study, "cube_toss.training", KINDS, on, note="fitted tosses")
+        report_mean(study, "cube_toss.start", KINDS, before)
+        report_mean(study, "cube_toss.validation", KINDS, found, AIMS)
+        report_mean(study, "cube_toss.first_60", KINDS, [e[:60] for e in found])
         if other is not None:
-            report_mean(study, "holdout", errors(system, x, other), AIMS)
+            report_mean(
+                study, "cube_toss.holdout", KINDS, errors(system, x, other), AIMS
+            )
         study.metric(
             "cube_toss.fit.simulations",
             steps * min(BATCH, n),
             note="simulations, each with its gradient",
         )
-        report_errors(study, before, found)
+        report_errors(study, KINDS, {"first guess": before, "fitted": found})
     with study.stage("comparison with MuJoCo"):
         if not data or study.quick:
             study.report.text(
@@ -98,14 +86,20 @@ def run(study: Study) -> None:
             compare(study, system, training.cut(FRAMES), validation)
     with study.stage("learning curve"):
         fits = learn(study, training, steps)
-        report_parameters(study, system, x, fits.get(FEW, []))
-        report_learning(study, system, fits | {n: [x]}, validation)
+        of = lambda some: [numbers(system, y) for y in some]
+        first, best = of((Unknowns.zeros(), x))
+        report_parameters(study, "cube_toss", first, best, of(fits.get(FEW, [])))
+        scores = {
+            size: [errors(system, y, validation) for y in some]
+            for size, some in (fits | {n: [x]}).items()
+        }
+        report_learning(study, "cube_toss", KINDS, scores)
         if FEW in fits:
             friction(study, x, fits[FEW])
     with study.stage("replay"):
         if not data:
             recovered(study, x)
-        report_toss(study, system, x, validation)
+        report_median_toss(study, system, x, validation)
     study.answer(summary(study.metrics, n, len(validation)), SCENE)
 
 
@@ -152,7 +146,7 @@ def compare(
     """Compare MuJoCo tuned by Nelder–Mead with a fit of a tenth of its simulations."""
     some = training.lanes(np.arange(min(BATCH, len(training))))
     try:
-        peer = tune(some, validation)
+        found = search(peer.error_function, some, [validation], peer.START, AIMS)
     except ImportError:
         study.report.text(
             "The comparison with MuJoCo is left out: it is not installed."
@@ -160,19 +154,21 @@ def compare(
         return
     steps, batch = LEAN_FIT
     lean = fit(system, some, steps, batch)
-    bounds = [np.mean(e) for e in peer.errors]
+    (errors_found,), friction = found.errors, found.parameters[0]
     note = "found by Nelder–Mead, together with stiffness and damping"
-    report_mean(study, "mujoco", peer.errors)
-    report_mean(study, "mujoco.first_60", [e[:60] for e in peer.errors])
-    study.metric("cube_toss.mujoco.friction", peer.friction, note=note)
-    study.metric(
-        "cube_toss.mujoco.simulations", peer.simulations, note="simulations of a toss"
+    report_mean(study, "cube_toss.mujoco", KINDS, errors_found)
+    report_mean(
+        study, "cube_toss.mujoco.first_60", KINDS, [e[:60] for e in errors_found]
     )
-    report_mean(study, "lean", errors(system, lean, validation), bounds)
+    study.metric("cube_toss.mujoco.friction", friction, note=note)
+    study.metric(
+        "cube_toss.mujoco.simulations", found.simulations, note="simulations of a toss"
+    )
+    report_mean(study, "cube_toss.lean", KINDS, errors(system, lean, validation), AIMS)
     each = gradient_cost(system, some.lanes(np.arange(batch)))
     study.metric(
         "cube_toss.simulations_vs_mujoco",
-        steps * min(batch, len(some)) * each / peer.simulations,
+        steps * min(batch, len(some)) * each / found.simulations,
         at_most=0.1,
         note="aim: simulations of the fit `lean`, whose gradients cost "
         f"{each:.1f} simulations each, over those of MuJoCo's search",

@@ -6,8 +6,8 @@ import numpy as np
 
 import djdyn
 
+from ...harness.tosses import Tosses
 from .model import Unknowns, predict
-from .records import Tosses
 
 
 RATE = 148.0  # Hz

@@ -1,4 +1,9 @@
-"""Fit of the blocks' unknown parameters to their tosses, by gradient."""
+"""Fit of the blocks' unknown parameters to their tosses, by gradient.
+
+After the first impact a toss is chaotic: errors of its first frame grow until the
+gradient of a whole toss says nothing about it. Short windows are fitted instead, each
+from the state that was measured at its first frame.
+"""
 
 import equinox as eqx
 import jax
@@ -8,25 +13,37 @@ from jaxtyping import Array, Float
 
 import djdyn
 
-from ..cube_toss.fit import descend
-from ..cube_toss.records import Tosses
-from .model import LENGTH, Unknowns, miss, predict
+from ...harness.tosses import Tosses, descend, rounded, search
+from .model import LENGTH, POSE, Unknowns, errors, miss, physical, predict
 
 
 PRIOR_DEVIATION = {
     "stiffness": 1.0, "dissipation": 1.0, "mu": 1.0, "viscous": 2.0, "coulomb": 2.0,
-    "inertia": 0.3, "centre": 0.2, "hinge": 0.1, "ground": 0.3, "lag": 1.0,
-    "mass": 0.1, "corners": 0.1,
+    "inertia": 0.5, "centre": 0.2, "hinge": 0.1, "ground": 0.3, "lag": 1.0,
 }  # fmt: skip
-FRAMES = 80  # fitted frames of a toss
-STEPS, BATCH = 80, 64
+SPAN, EVERY, LAST = 13, 5, 65  # frames of a window, between starts, before the last
+STEPS, BATCH = 150, 128
+POLISHED = {
+    "mu": "floor1.friction.mu",
+    "stiffness": "floor1.normal.stiffness",
+    "dissipation": "floor1.normal.dissipation",
+    "viscous": "friction.viscous",
+    "coulomb": "friction.coulomb",
+}
+
+
+def windows(states: list[np.ndarray], dt: float) -> Tosses:
+    """Cut tosses into overlapping windows, each a toss from a measured state."""
+    parts = [
+        s[k : k + SPAN] for s in states for k in range(0, min(LAST, len(s)), EVERY)
+    ]
+    return Tosses.of([s for s in parts if len(s) > 1], dt, POSE)
 
 
 def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
     """Return the mean error over tosses, in 10 % and 14 degrees, with the prior."""
     q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
     away, *sines = miss(q, tosses)
-    rounded = lambda square, width: jnp.sqrt(square + width**2) - width
     total = rounded(away, 1e-3) / (0.1 * LENGTH)
     for sine in sines:
         total = total + rounded(4 * sine, 0.02) / np.deg2rad(14.0)
@@ -41,6 +58,23 @@ _slope = eqx.filter_jit(jax.grad(cost))
 def fit(
     system: djdyn.System, tosses: Tosses, steps: int = STEPS, batch: int = BATCH
 ) -> Unknowns:
-    """Fit with Adam on random batches of tosses."""
+    """Fit with Adam on random batches of windows."""
     slope = lambda x, some: _slope(x, system, some)
-    return descend(slope, Unknowns.zeros(), tosses.cut(FRAMES), steps, batch)
+    return descend(slope, Unknowns.zeros(), tosses, steps, batch)
+
+
+def polish(
+    system: djdyn.System, x: Unknowns, tosses: Tosses, scales: tuple[float, ...]
+) -> Unknowns:
+    """Adjust friction, contact and hinge to whole tosses, without gradients."""
+    guess = physical(system, Unknowns.zeros())
+    first = np.array([float(guess[path]) for path in POLISHED.values()])
+    adjusted = lambda values: eqx.tree_at(
+        lambda x: [getattr(x, name) for name in POLISHED],
+        x,
+        list(jnp.log(jnp.asarray(values) / first)),
+    )
+    now = physical(system, x)
+    start = [float(now[path]) for path in POLISHED.values()]
+    function = lambda some: lambda logs: errors(system, adjusted(np.exp(logs)), some)
+    return adjusted(search(function, tosses, (), start, scales).parameters)

@@ -1,8 +1,11 @@
 """Two hinged blocks that fall on the ground, and their unknown parameters.
 
-The blocks lie side by side. That the hinge turns about y, and where it sits, follows
-from the poses of blocks at rest: with this geometry, and only with it, the lowest
-corner of both blocks is on the ground in all of them.
+The blocks lie side by side, and one turns against the other about y. Blocks at rest
+confirm this, the place of the hinge and its sense: with them the third lowest of all
+corners is 0.5 mm above the lowest in the median of 261 tosses and 1.6 mm in the 95th of
+100, as three points carry a body at rest; with the opposite sense or side it is up to
+35 mm. Speeds are backward differences: body-fixed for the spin, in the recorded frame
+for the velocity.
 """
 
 from typing import Any
@@ -17,23 +20,24 @@ from djdyn.contact import Contact, Coulomb, HalfSpace, HuntCrossley, Polyhedron
 from djdyn.multibody.spatial import quat_to_rotation, rotation_y, translation
 from djdyn.parts import JointFriction
 
-from ..cube_toss.records import Tosses, read as read_tosses
+from ...harness.tosses import Record, Tosses, degrees, distances, read_record
 
 
 LENGTH, SIDE = 0.1, 0.05  # m, of a block
-MASS, INERTIA = 0.37, 6.2e-4  # kg, kg m2, of a block about its centre
+MASS = 0.37  # kg, of a block
+INERTIA = MASS / 12 * np.array([2 * SIDE**2, LENGTH**2 + SIDE**2, LENGTH**2 + SIDE**2])
 HINGE = (-0.035, 0.060, 0.0)  # m, on block 1
 ARM = (0.035, 0.0, 0.0)  # m, from the hinge to the centre of block 2
 COLUMNS = (4, 5, 6, 0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 14)  # of the file
-POSE = 8  # position and quaternion of block 1, hinge angle
+POSE, VELOCITY = 8, slice(11, 14)  # of a state; before it the body-fixed spin
 SUBSTEPS = 8  # in a frame
 HALF = np.array([LENGTH, SIDE, SIDE]) / 2
 CORNERS = HALF * (np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0)
 
 
-def read(path: Any) -> Tosses:
+def read(path: Any) -> Record:
     """Read tosses: position, quaternion, hinge angle, and their speeds."""
-    return read_tosses(path, COLUMNS, POSE)
+    return read_record(path, COLUMNS)
 
 
 class Unknowns(eqx.Module):
@@ -52,20 +56,17 @@ class Unknowns(eqx.Module):
     hinge: Float[Array, " 3"]  # cm
     ground: Float[Array, ""]  # cm, its height
     lag: Float[Array, ""]  # frames, age of a velocity beside its position, less 1/2
-    mass: Float[Array, ""]  # of block 2
-    corners: Float[Array, "2 8 3"]  # cm
 
     @staticmethod
     def zeros() -> "Unknowns":
         z = jnp.zeros(())
         pair = jnp.zeros((2, 3))
-        spots = jnp.zeros((2, 8, 3))
-        return Unknowns(z, z, z, z, z, pair, pair, jnp.zeros(3), z, z, z, spots)
+        return Unknowns(z, z, z, z, z, pair, pair, jnp.zeros(3), z, z)
 
 
 def build() -> djdyn.System:
     """Return both blocks over the ground."""
-    inertia = INERTIA * np.eye(3)
+    inertia = np.diag(INERTIA)
     blocks = (
         djdyn.Body("block1", "world", djdyn.Free(), MASS, I_BC=inertia),
         djdyn.Body(
@@ -83,14 +84,14 @@ def build() -> djdyn.System:
         djdyn.Frame("ground", "world", translation((0.0, 0.0, 0.0))),
         djdyn.Frame("middle2", "block2", translation(ARM)),
     )
-    law = HuntCrossley(6000.0, 2.0, exponent=1.0, width=1e-4)
+    law = HuntCrossley(3e4, 2.0, exponent=1.0, width=1e-4)
     touch = lambda where: Contact(
         where, Polyhedron(CORNERS), "ground", HalfSpace(), law, Coulomb(0.2, width=0.02)
     )
     parts = {
         "floor1": touch("block1"),
         "floor2": touch("middle2"),
-        "friction": JointFriction("hinge", 1e-4, 1e-3, 0.5),
+        "friction": JointFriction("hinge", 1e-3, 1e-3, 0.5),
     }
     return djdyn.System(djdyn.Mechanism(blocks, frames), parts)
 
@@ -100,7 +101,6 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
     now = lambda path: djdyn.get_parameters(system, path)
     times = lambda path, log: now(path) * jnp.exp(log)
     found = {
-        "block2.mass": times("block2.mass", x.mass),
         "block2.X_PJ.p": now("block2.X_PJ.p") + 0.01 * x.hinge,
         "ground.X_BF.p": now("ground.X_BF.p")
         + 0.01 * x.ground * jnp.array([0.0, 0.0, 1.0]),
@@ -119,8 +119,6 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
             f"{floor}.normal.dissipation": times(
                 f"{floor}.normal.dissipation", x.dissipation
             ),
-            f"{floor}.shape.vertices": now(f"{floor}.shape.vertices")
-            + 0.01 * x.corners[i],
             f"{floor}.friction.mu": times(f"{floor}.friction.mu", x.mu),
         }  # fmt: skip
     return found
@@ -151,20 +149,15 @@ def miss(
     q: Float[Array, "n k 8"], tosses: Tosses
 ) -> tuple[Float[Array, "n k"], Float[Array, "n k"], Float[Array, "n k"]]:
     """Return squares of the distance (m) and of sines of half the angles."""
-    seen = tosses.poses
-    away = jnp.sum((q[..., :3] - seen[..., :3]) ** 2, -1)
-    a = q[..., 3:7] / jnp.sqrt(jnp.sum(q[..., 3:7] ** 2, -1, keepdims=True))
-    cosine = jnp.sum(a * seen[..., 3:7], -1)
-    hinge = jnp.sin((q[..., 7] - seen[..., 7]) / 2) ** 2
-    return away, jnp.maximum(1 - cosine**2, 0.0), hinge
+    turn = jnp.sin((q[..., 7] - tosses.poses[..., 7]) / 2) ** 2
+    return *distances(q, tosses.poses), turn
 
 
 def score(q: Float[Array, "n k 8"], tosses: Tosses) -> tuple[Float[Array, " n"], ...]:
     """Return mean errors of tosses: position (% of a length), rotation, hinge (deg)."""
     away, *sines = miss(q, tosses)
     mean = lambda e: jnp.mean(e, 1, where=tosses.there)
-    angle = lambda s: jnp.rad2deg(2 * jnp.arcsin(jnp.sqrt(jnp.minimum(s, 1.0))))
-    return mean(jnp.sqrt(away)) / LENGTH * 100, *(mean(angle(s)) for s in sines)
+    return mean(jnp.sqrt(away)) / LENGTH * 100, *(mean(degrees(s)) for s in sines)
 
 
 @eqx.filter_jit

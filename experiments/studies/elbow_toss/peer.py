@@ -6,16 +6,17 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ...benchmarks.engines.mujoco import threaded
-from ..cube_toss.records import Tosses
-from .model import ARM, HALF, HINGE, MASS, score
+from ...harness.tosses import Errors, Tosses
+from .model import ARM, HALF, HINGE, MASS, POSE, score
 
 
 SUBSTEPS = 4  # in a frame, steps of 1.7 ms
 # sliding friction; contact's stiffness, 1/s^2, and damping, 1/s;
 # hinge's viscous friction, N m s, and Coulomb friction, N m
-START = (0.2, 4e4, 400.0, 1e-4, 1e-3)
+START = (0.2, 4e4, 400.0, 1e-3, 1e-3)
 MODEL = """
 <mujoco>
   <option timestep="{dt}" cone="elliptic" impratio="10"/>
@@ -45,21 +46,43 @@ def model(dt: float) -> Any:
     return mujoco.MjModel.from_xml_string(text)
 
 
-def error_function(tosses: Tosses) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
-    """Return the errors as a function of the logarithms of what `START` lists."""
-    blocks, now = model(tosses.dt / SUBSTEPS), np.array(tosses.start)
-    # MuJoCo's order: pose, velocity, angular velocity, hinge rate
-    start = np.concatenate([now[:, :8], now[:, 11:14], now[:, 8:11], now[:, 14:]], 1)
-    start[:, 10] -= 9.81 * tosses.dt / 2  # a backward difference is half a frame old
-    call = threaded(blocks, start, (tosses.poses.shape[1] - 1) * SUBSTEPS)
+def rollout(
+    dt: float, start: np.ndarray, frames: int
+) -> Callable[..., Float[np.ndarray, "n k 15"]]:
+    """Return simulated states as a function of what `START` lists."""
+    blocks = model(dt)
+    order = [
+        *range(8),
+        11,
+        12,
+        13,
+        8,
+        9,
+        10,
+        14,
+    ]  # velocity before spin; its own inverse
+    call = threaded(blocks, start[:, order], (frames - 1) * SUBSTEPS)
 
-    def errors(x: np.ndarray) -> tuple[np.ndarray, ...]:
-        mu, stiffness, damping, viscous, coulomb = np.exp(x)
+    def states(
+        mu: float, stiffness: float, damping: float, viscous: float, coulomb: float
+    ) -> Float[np.ndarray, "n k 15"]:
         blocks.geom_friction[:, 0] = mu
         blocks.geom_solref[:] = -stiffness, -damping
         blocks.dof_damping[6], blocks.dof_frictionloss[6] = viscous, coulomb
-        later = call()[:, SUBSTEPS - 1 :: SUBSTEPS, :8]
-        q = np.concatenate([start[:, None, :8], later], 1)
+        later = call()[:, SUBSTEPS - 1 :: SUBSTEPS, order]
+        return np.concatenate([start[:, None], later], 1)
+
+    return states
+
+
+def error_function(tosses: Tosses) -> Errors:
+    """Return the errors as a function of the logarithms of what `START` lists."""
+    start = np.array(tosses.start)
+    start[:, 13] -= 9.81 * tosses.dt / 2  # a backward difference is half a frame old
+    simulate = rollout(tosses.dt / SUBSTEPS, start, tosses.poses.shape[1])
+
+    def errors(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        q = simulate(*np.exp(x))[..., :POSE]
         return tuple(map(np.asarray, score(jnp.asarray(q), tosses)))
 
     return errors

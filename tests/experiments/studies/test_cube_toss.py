@@ -9,10 +9,16 @@ import pytest
 
 from experiments.__main__ import main
 from experiments.harness.study import Study
+from experiments.harness.tosses import Tosses
 from experiments.studies.cube_toss import study as cube_toss
 from experiments.studies.cube_toss.fit import cost
-from experiments.studies.cube_toss.model import Unknowns, build, errors, predict
-from experiments.studies.cube_toss.records import Tosses, read
+from experiments.studies.cube_toss.model import (
+    Unknowns,
+    build,
+    errors,
+    predict,
+    read,
+)
 from experiments.studies.cube_toss.synthetic import TRUTH, synthesise
 from tests.gradients import assert_gradient
 
