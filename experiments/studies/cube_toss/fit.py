@@ -29,15 +29,20 @@ BATCH = 64
 STEPS = 80
 
 
-def cost(x: Unknowns, system: djdyn.System, tosses: Tosses) -> Float[Array, ""]:
-    """Return the mean error over tosses, in 10 % and 14 degrees, with the prior."""
+def cost(
+    x: Unknowns, system: djdyn.System, tosses: Tosses, count: int = BATCH
+) -> Float[Array, ""]:
+    """Return the mean error over tosses, in 10 % and 14 degrees, with the prior.
+
+    The prior has the weight that belongs to a fit of `count` tosses.
+    """
     q = predict(system, x, tosses.start, tosses.poses.shape[1], tosses.dt)
     away, sine = distances(q, tosses.poses)
     both = rounded(away, 1e-3) / (0.2 * HALF)
     both = both + rounded(4 * sine, 0.02) / np.deg2rad(14.0)
     fit = jnp.mean(both, where=tosses.there)
     far = [jnp.sum((getattr(x, k) / s) ** 2) for k, s in PRIOR_DEVIATION.items()]
-    return fit + sum(far) / (2 * len(tosses))
+    return fit + sum(far) / (2 * count)
 
 
 _cost, _slope = eqx.filter_jit(cost), eqx.filter_jit(jax.grad(cost))
@@ -47,7 +52,8 @@ def fit(
     system: djdyn.System, tosses: Tosses, steps: int = STEPS, batch: int = BATCH
 ) -> Unknowns:
     """Fit with Adam on random batches of tosses."""
-    slope = lambda x, some: _slope(x, system, some)
+    count = min(BATCH, len(tosses))
+    slope = lambda x, some: _slope(x, system, some, jnp.asarray(count))
     return descend(slope, Unknowns.zeros(), tosses, steps, batch)
 
 

@@ -18,8 +18,8 @@ from .model import LENGTH, POSE, Unknowns, errors, miss, physical, predict
 
 
 PRIOR_DEVIATION = {
-    "stiffness": 1.0, "dissipation": 1.0, "mu": 1.0, "viscous": 2.0, "coulomb": 2.0,
-    "inertia": 0.5, "centre": 0.2, "hinge": 0.1, "ground": 0.3, "lag": 1.0,
+    "stiffness": 0.3, "dissipation": 1.0, "mu": 1.0, "viscous": 2.0, "coulomb": 2.0,
+    "inertia": 0.7, "centre": 0.2, "hinge": 0.1, "ground": 0.3, "lag": 1.0,
 }  # fmt: skip
 SPAN, EVERY, LAST = 13, 5, 65  # frames of a window, between starts, before the last
 STEPS, BATCH = 150, 128

@@ -48,7 +48,7 @@ def find_table(record: Record) -> Table:
     """
     ends = np.stack([s[-1] for s in record.states])
     normal = rotations(ends[:, 3:7])[:, :, 2]
-    normal *= np.where(normal[:, 2:] < 0, -1.0, 1.0)
+    normal = normal * np.where(normal[:, 2:] < 0, -1.0, 1.0)
     lies = normal[:, 2] > FACE
     normal, number = normal[lies], record.number[lies]
 

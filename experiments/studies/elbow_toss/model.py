@@ -30,7 +30,7 @@ HINGE = (-0.035, 0.060, 0.0)  # m, on block 1
 ARM = (0.035, 0.0, 0.0)  # m, from the hinge to the centre of block 2
 COLUMNS = (4, 5, 6, 0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 14)  # of the file
 POSE, VELOCITY = 8, slice(11, 14)  # of a state; before it the body-fixed spin
-SUBSTEPS = 8  # in a frame
+SUBSTEPS = 20  # in a frame
 HALF = np.array([LENGTH, SIDE, SIDE]) / 2
 CORNERS = HALF * (np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0)
 
@@ -51,7 +51,7 @@ class Unknowns(eqx.Module):
     mu: Float[Array, ""]
     viscous: Float[Array, ""]  # of the hinge
     coulomb: Float[Array, ""]
-    inertia: Float[Array, "2 3"]
+    inertia: Float[Array, "2 3"]  # second moments of mass along x, y and z
     centre: Float[Array, "2 3"]  # cm, mass centres from the middles of the blocks
     hinge: Float[Array, " 3"]  # cm
     ground: Float[Array, ""]  # cm, its height
@@ -108,11 +108,12 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
         "friction.coulomb": times("friction.coulomb", x.coulomb),
     }
     for i in (0, 1):
-        block, floor, grown = f"block{i + 1}", f"floor{i + 1}", jnp.exp(x.inertia[i])
+        block, floor = f"block{i + 1}", f"floor{i + 1}"
+        moments = jnp.trace(now(f"{block}.I_BC")) / 2 * jnp.eye(3) - now(f"{block}.I_BC")
+        moments = jnp.diag(jnp.diag(moments) * jnp.exp(x.inertia[i]))
         found |= {
             f"{block}.p_BC": now(f"{block}.p_BC") + 0.01 * x.centre[i],
-            f"{block}.I_BC": now(f"{block}.I_BC")
-            * grown[:, None] ** 0.5 * grown[None] ** 0.5,
+            f"{block}.I_BC": jnp.trace(moments) * jnp.eye(3) - moments,
             f"{floor}.normal.stiffness": times(
                 f"{floor}.normal.stiffness", x.stiffness
             ),
