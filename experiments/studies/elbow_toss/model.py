@@ -30,7 +30,7 @@ HINGE = (-0.035, 0.060, 0.0)  # m, on block 1
 ARM = (0.035, 0.0, 0.0)  # m, from the hinge to the centre of block 2
 COLUMNS = (4, 5, 6, 0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 14)  # of the file
 POSE, VELOCITY = 8, slice(11, 14)  # of a state; before it the body-fixed spin
-SUBSTEPS = 20  # in a frame
+SUBSTEPS = 10  # in a frame
 HALF = np.array([LENGTH, SIDE, SIDE]) / 2
 CORNERS = HALF * (np.array(list(np.ndindex(2, 2, 2))) * 2.0 - 1.0)
 
