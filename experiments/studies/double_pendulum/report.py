@@ -166,7 +166,10 @@ def pictures(
 
 def report_holdout(study: Study, found: FitResult) -> None:
     """Report errors on further trials, which were used for nothing."""
-    records = [one for one in read(study.options["holdout"]) if not one.blocked]
+    path = study.options["holdout"]
+    records = [one for one in read(path) if not one.blocked]
+    if not records:
+        raise ValueError(f"{path}: a joint is blocked in every trial")
     torque = rms(np.concatenate([torque_errors(found.model, x) for x in records]), 0)
     for i, size in enumerate(torque):
         study.metric(

@@ -109,7 +109,9 @@ def physical(system: djdyn.System, x: Unknowns) -> dict[str, Array]:
     }
     for i in (0, 1):
         block, floor = f"block{i + 1}", f"floor{i + 1}"
-        moments = jnp.trace(now(f"{block}.I_BC")) / 2 * jnp.eye(3) - now(f"{block}.I_BC")
+        moments = jnp.trace(now(f"{block}.I_BC")) / 2 * jnp.eye(3) - now(
+            f"{block}.I_BC"
+        )
         moments = jnp.diag(jnp.diag(moments) * jnp.exp(x.inertia[i]))
         found |= {
             f"{block}.p_BC": now(f"{block}.p_BC") + 0.01 * x.centre[i],
@@ -142,8 +144,8 @@ def predict(
 def corners(q: Float[Array, " 8"]) -> Float[Array, "16 3"]:
     """Return the corners of both blocks in a pose."""
     R = quat_to_rotation(q[3:7])
-    second = (CORNERS + np.array(ARM)) @ rotation_y(q[7]).T + np.array(HINGE)
-    return q[:3] + jnp.concatenate([jnp.asarray(CORNERS), second]) @ R.T
+    second = (CORNERS + np.array(ARM)) @ rotation_y(q[7]).T + np.array([HINGE])
+    return q[None, :3] + jnp.concatenate([jnp.asarray(CORNERS), second]) @ R.T
 
 
 def miss(
