@@ -128,7 +128,7 @@ def report_means(
             report_mean(study, f"elbow_toss.{whose}", KINDS, rival.errors[i], note=what)
             if name != "windows":  # MuJoCo is tuned to whole tosses
                 bounds = tuple(float(np.mean(e)) for e in rival.errors[i])
-            report_advantage(study, f"elbow_toss.{name}", found, rival.errors[i])
+                report_advantage(study, f"elbow_toss.{name}", found, rival.errors[i])
         report_mean(study, f"elbow_toss.{name}", KINDS, found, bounds, note=what)
     if rival is not None:
         curves["MuJoCo"] = rival.errors[0]
