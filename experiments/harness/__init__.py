@@ -2,5 +2,6 @@
 
 Read `study` first (stages, metrics and files of a run), then `energy` (energy residual
 as a metric), `tables` (reference data), `tuning_report` (shared by tuning studies),
-and `exudyn_peer` and `moordyn_peer` (other programs).
+`tosses` and `toss_report` (shared by studies of tossed bodies), and `exudyn_peer` and
+`moordyn_peer` (other programs).
 """
