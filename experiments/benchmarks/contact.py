@@ -12,9 +12,9 @@ import equinox as eqx
 import numpy as np
 
 from ..harness.study import Study
-from ..studies.cube_toss.model import SUBSTEPS, Unknowns, build, predict
+from ..harness.tosses import Tosses
+from ..studies.cube_toss.model import HALF, SUBSTEPS, Unknowns, build, predict, read
 from ..studies.cube_toss.peer import model
-from ..studies.cube_toss.records import HALF, Tosses, read
 from ..studies.cube_toss.synthetic import synthesise
 from .engines.mujoco import threaded
 from .timing import time_calls
