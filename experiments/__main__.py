@@ -26,7 +26,7 @@ from djdyn.io.scenario import read_scenario
 from djdyn.kernels import UnsupportedError, user_cache
 
 from .harness.study import Study
-from .machine import identify, simulate, tune
+from .machine import identify, new, simulate, tune
 from .machine.kinds import KINDS
 
 
@@ -196,6 +196,9 @@ def main(argv: list[str] | None = None) -> int:
             help="a parameter or option",
         )
         sub.add_argument("--quick", action="store_true", help="a shorter run")
+    sub = commands.add_parser("new", help="write a starter scenario with measurements")
+    sub.add_argument("name", nargs="?", help="the starter's name; none lists them")
+    sub.add_argument("--out", type=Path, help="folder for it, by default of its name")
     sub = commands.add_parser("simulate", help="simulate a scenario file")
     sub.add_argument("scenario", type=Path, help="a TOML file")
     sub.add_argument("--out", type=Path, help="folder for the results")
@@ -230,6 +233,8 @@ def main(argv: list[str] | None = None) -> int:
                 return _run(args, "study", STUDIES)
             case "bench":
                 return _run(args, "benchmark", BENCHMARKS)
+            case "new":
+                return new.run(args.name, args.out)
             case "export":
                 return _export(args)
             case "identify":
