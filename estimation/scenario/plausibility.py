@@ -27,7 +27,8 @@ from .trials import make_trials
 FACTORS = {  # of a column that is in another unit than it is said to be
     "rad": {"deg": np.pi / 180}, "rad/s": {"deg/s": np.pi / 180, "rpm": np.pi / 30},
     "m": {"mm": 1e-3, "cm": 1e-2}, "m/s": {"mm/s": 1e-3},
-    "Pa": {"bar": 1e5, "MPa": 1e6}, "N": {"kN": 1e3}, "N m": {"kN m": 1e3},
+    "Pa": {"bar": 1e5, "MPa": 1e6}, "bar": {"Pa": 1e-5, "MPa": 10.0},
+    "N": {"kN": 1e3}, "N m": {"kN m": 1e3},
 }  # fmt: skip
 SOUND = 0.1  # share of the variance that the first guess misses if all is well
 MOSTLY_MISSED = 0.5  # share above which another reading of a column explains nothing

@@ -53,9 +53,8 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
     said, known = table_faults(used), {}
     for channel in spec.channels:
         unit = channel.unit or table.units.get(channel.column, "")
-        kind = "m" if channel.frame else signal_unit(scenario.system, channel.signal)
-        kind = "" if "," in kind else kind  # entries differ
-        x = _in_si(f"channel {channel.name!r}", used[channel.column], unit, kind)
+        kind = channel_unit(scenario, channel)
+        x = _converted(f"channel {channel.name!r}", used[channel.column], unit, kind)
         known[channel.name] = x
     raw = np.stack([known[c.name] for c in spec.channels], -1)
     clean = raw.copy()
@@ -74,7 +73,7 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
                 )
     sigma = measurement_noise(clean, np.isfinite(clean))
     given = [c.noise for c in spec.channels]
-    scales = [_noise_scale(c, table) for c in spec.channels]
+    scales = [_noise_scale(scenario, c, table) for c in spec.channels]
     sigma = np.array(
         [
             s if n is None else n * k
@@ -85,7 +84,7 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
     inputs = {}
     for one in spec.inputs:
         columns = [
-            _in_si(
+            _converted(
                 f"input {one.name!r}", used[k], one.unit or table.units.get(k, ""), ""
             )
             for k in one.columns
@@ -98,17 +97,33 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
     )
 
 
-def _in_si(what: str, x: np.ndarray, unit: str, like: str) -> np.ndarray:
+def channel_unit(scenario: Scenario, channel: Channel) -> str:
+    """Return the unit of what a channel measures; empty where entries differ."""
+    kind = "m" if channel.frame else signal_unit(scenario.system, channel.signal)
+    return "" if "," in kind else kind
+
+
+def _converted(what: str, x: np.ndarray, unit: str, like: str) -> np.ndarray:
+    """Return values in the unit of what they measure, or in SI where it has none."""
     try:
-        return to_si(x, unit, like) if unit else x
+        return to_si(x, unit, like) / unit_scale(like) if unit else x
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
 
 
-def _noise_scale(channel: Channel, table: MeasurementTable) -> float:
-    """Return the factor from the unit of a channel's noise to SI; offsets drop out."""
-    unit = channel.unit or table.units.get(channel.column, "")
+def unit_scale(unit: str) -> float:
+    """Return the factor from a unit to SI; offsets drop out."""
     return float(np.diff(to_si(np.array([0.0, 1.0]), unit))[0]) if unit else 1.0
+
+
+def _noise_scale(
+    scenario: Scenario, channel: Channel, table: MeasurementTable
+) -> float:
+    """Return the factor from the unit of a channel's noise to that of its signal."""
+    unit = channel.unit or table.units.get(channel.column, "")
+    return (
+        unit_scale(unit) / unit_scale(channel_unit(scenario, channel)) if unit else 1.0
+    )
 
 
 def _resampled(
