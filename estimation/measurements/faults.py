@@ -1,5 +1,7 @@
 """Faults of measured channels: spikes, stuck sensors, gaps and clocks."""
 
+from collections.abc import Collection
+
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -63,8 +65,11 @@ def find_stuck(values: Values) -> Bool[np.ndarray, " n"]:
     return found
 
 
-def table_faults(table: MeasurementTable) -> list[str]:
-    """Return what is odd about clock and columns of a table, a sentence each."""
+def table_faults(table: MeasurementTable, steady: Collection[str] = ()) -> list[str]:
+    """Return what is odd about clock and columns of a table, a sentence each.
+
+    Columns named in `steady`, such as set points, may keep a value.
+    """
     said, steps = [], np.diff(table.times)
     usual = float(np.median(steps))
     gaps = np.flatnonzero(steps > 2.5 * usual)
@@ -90,7 +95,7 @@ def table_faults(table: MeasurementTable) -> list[str]:
             said.append(
                 f"{table.source}: {name!r} is {x[~np.isnan(x)][0]:g} throughout"
             )
-        elif stuck.any():
+        elif stuck.any() and name not in steady:
             first = table.times[np.argmax(stuck)]
             said.append(
                 f"{table.source}: {name!r} is stuck in {stuck.sum()} rows, first at "

@@ -43,14 +43,14 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
     table = read_table(file.path, spec.time, spec.time_unit, file.group)
     table = table if file.segment is None else table.between(*file.segment)
     needed = [c.column for c in spec.channels]
-    needed += [k for one in spec.inputs for k in one.columns]
+    driving = [k for one in spec.inputs for k in one.columns]
     used = MeasurementTable(
         table.times - table.times[0],
-        {k: table[k] for k in needed},
+        {k: table[k] for k in needed + driving},
         table.units,
         table.source,
     )
-    said, known = table_faults(used), {}
+    said, known = table_faults(used, steady=driving), {}
     for channel in spec.channels:
         unit = channel.unit or table.units.get(channel.column, "")
         kind = channel_unit(scenario, channel)

@@ -147,7 +147,7 @@ STARTERS = {
     ),
     "point-contact": Starter(
         true={
-            "rub.coulomb": 0.8, "support.stiffness": 260.0, "support.damping": 3.0,
+            "rub.viscous": 5.0, "support.stiffness": 260.0, "support.damping": 3.0,
             "rod.p_BC[0]": -0.28,
         },
         columns={
@@ -156,8 +156,8 @@ STARTERS = {
             "load_cell": Column("N"),
         },
         runs={
-            "shake1.csv": Run({"push": shaking(5.0, 20.0)}),
-            "shake2.csv": Run({"push": shaking(4.0, 30.0)}, {"seat": [0.0, 0.03]}),
+            "shake1.csv": Run({"push": shaking(3.0, 20.0)}),
+            "shake2.csv": Run({"push": shaking(3.0, 33.0)}),
         },
         span=2.0,
         period=0.01,

@@ -32,15 +32,17 @@ signal = "oil.A.bar"
 noise = 0.1
 [identify.channel.place]
 signal = "slide.q"
+[identify.input.u]
 """
 
 
-def test_pressures_come_in_bar_as_their_signals_do(tmp_path):
+def test_pressures_come_in_bar_and_set_points_may_rest(tmp_path):
     (tmp_path / "machine.toml").write_text(SCENARIO)
     t = np.arange(20) / 100
-    rows = [f"{x},{10 + x},{50 - x}" for x in t]
-    text = "\n".join(["t [s],pressure [MPa],place [mm]", *rows]) + "\n"
+    rows = [f"{x},{10 + x},{50 - x},{int(x > 0.15)}" for x in t]
+    text = "\n".join(["t [s],pressure [MPa],place [mm],u", *rows]) + "\n"
     (tmp_path / "record.csv").write_text(text)
     (record,) = prepared(tmp_path / "machine.toml").records
     assert np.allclose(record.values, np.stack([100 + 10 * t, 0.05 - 1e-3 * t], -1))
     assert np.isclose(record.sigma[0], 1.0)  # bar
+    assert not record.faults
