@@ -113,38 +113,6 @@ STARTERS = {
         period=0.02,
         files=("robot.xml",),
     ),
-    "hydraulic-arm": Starter(
-        true={
-            "oil.valve.gain": 6.5e-7, "oil.lift.friction.viscous": 8000.0,
-            "boom.mass": 470.0,
-        },
-        columns={
-            "encoder": Column("deg", noise=0.05, offset=1.2),
-            "pressure_a": Column("bar", noise=0.2),
-            "pressure_b": Column("bar", noise=0.2),
-            "set_point": Column("deg"),
-        },
-        runs={
-            "lift1.csv": Run({"angle_wanted": moves(0.4, 0.1, every=1.3)}),
-            "lift2.csv": Run({"angle_wanted": moves(-0.1, 0.2, every=1.3)}),
-        },
-        span=3.0,
-        period=0.01,
-    ),
-    "cable-winch": Starter(
-        true={"line.rope.EA": 1.4e6, "winch.gain": 6.0, "load.mass": 650.0},
-        columns={
-            "laser": Column("mm", noise=2.0, offset=150.0),
-            "load_cell": Column("kN", noise=0.03),
-            "set_point": Column("m"),
-        },
-        runs={
-            "hoist1.csv": Run({"height_wanted": moves(3.5, 2.5, first=1.95)}),
-            "hoist2.csv": Run({"height_wanted": moves(1.0, 2.0, first=1.95)}),
-        },
-        span=4.0,
-        period=0.02,
-    ),
     "point-contact": Starter(
         true={
             "rub.viscous": 5.0, "support.stiffness": 260.0, "support.damping": 3.0,
