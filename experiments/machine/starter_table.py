@@ -43,10 +43,10 @@ class Starter:
     files: tuple[str, ...] = ()
 
 
-def moves(*points: float, first: float = 0.0, every: float = 2.0) -> Moves:
-    """Return moves to points, each within half a second."""
+def moves(*points: float, every: float = 2.0, within: float = 0.5) -> Moves:
+    """Return moves from zero to points, each within some time, s."""
     start = 0.3 + every * np.arange(len(points))
-    return Moves([first], [[x] for x in points], start, start + 0.5)  # pyright: ignore
+    return Moves([0.0], [[x] for x in points], start, start + within)  # pyright: ignore
 
 
 def shaking(force: float, frequency: float) -> HarmonicSum:
@@ -64,11 +64,15 @@ STARTERS = {
             "set_point": Column("deg"),
         },
         runs={
-            "swing1.csv": Run({"angle_wanted": moves(0.9, -0.6)}, {"hinge": 0.3}),
-            "swing2.csv": Run({"angle_wanted": moves(-1.2, 0.4)}, {"hinge": -0.5}),
+            "swing1.csv": Run(
+                {"angle_wanted": moves(0.9, -0.6, within=1.0)}, {"hinge": 0.3}
+            ),
+            "swing2.csv": Run(
+                {"angle_wanted": moves(-1.2, 0.4, within=1.0)}, {"hinge": -0.5}
+            ),
         },
         span=4.0,
-        period=0.02,
+        period=0.01,
     ),
     "crane": Starter(
         true={
@@ -110,7 +114,7 @@ STARTERS = {
             ),
         },
         span=3.0,
-        period=0.02,
+        period=0.01,
         files=("robot.xml",),
     ),
     "point-contact": Starter(
