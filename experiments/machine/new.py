@@ -4,12 +4,14 @@ import shutil
 from pathlib import Path
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import djdyn
 from djdyn.files import write_text
 from djdyn.io.scenario import Scenario, read_scenario
+from djdyn.multibody.time_functions import Interpolated
 from estimation.scenario.columns import read_channels, read_inputs
 from estimation.scenario.measured import Query
 from estimation.scenario.records import channel_unit, unit_scale
@@ -60,11 +62,15 @@ def record(
     times = starter.period * np.arange(round(starter.span / starter.period) + 1)
     if "control_period" not in how:
         how["saveat"] = times
+    driven = {  # straight lines between rows, as a fit takes them to be
+        name: Interpolated(times, jax.vmap(path)(jnp.asarray(times)))
+        for name, path in run.inputs.items()
+    }
     m, y0 = scenario.system.mechanism, scenario.initial_state
     q = {joint: y0.q[m.q_slice(joint)] for joint in m.joint_names} | dict(run.q)
     trajectory = djdyn.simulate(
         system, times[-1], system.initial_state(q, parts=scenario.start_states),
-        inputs={**scenario.inputs, **run.inputs}, **how,
+        inputs={**scenario.inputs, **driven}, **how,
     )  # fmt: skip
     assert np.allclose(trajectory.t, times)
     quantities = np.asarray(eqx.filter_jit(trajectory.map)(Query(channels)))
@@ -73,9 +79,7 @@ def record(
         for c, x in zip(channels, quantities.T, strict=True)
     }
     for one in measured:
-        given = np.stack(
-            [np.ravel(run.inputs[one.name](jnp.asarray(t))) for t in times]
-        )
+        given = np.asarray(driven[one.name].values).reshape(len(times), -1)
         found |= dict(zip(one.columns, given.T, strict=True))
     lines = ["t [s]," + ",".join(f"{k} [{starter.columns[k].unit}]" for k in found)]
     for name, x in found.items():
