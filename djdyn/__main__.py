@@ -7,7 +7,7 @@ import sys
 
 QUIET = "TF_CPP_MIN_LOG_LEVEL"  # XLA reads it when JAX is imported, which it is by now
 
-if QUIET not in os.environ:
+if os.environ.get(QUIET) in (None, "1"):  # JAX sets it to 1 where nobody did
     os.environ[QUIET] = "3"
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 sys.exit(importlib.import_module("experiments.__main__").main())
