@@ -59,7 +59,7 @@ def run(
 ) -> int:
     """Identify the machine of a scenario, and write report, scenario and metrics."""
     task = prepared(path, data, allow_outside)
-    out = out or Path("runs") / path.stem
+    out = out or Path("runs") / path.stem / "identify"
     asked = f"Which parameters do the records of {path.name} determine, and how well"
     study = Study(task.scenario.title, asked, out, stages=4)
     with study.progress:

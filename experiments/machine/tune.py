@@ -52,7 +52,7 @@ def tune(
 def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:
     """Tune the gains of a scenario and write them; return the exit status."""
     task = _read(path, (), allow_outside)
-    out = out or Path("runs") / path.stem
+    out = out or Path("runs") / path.stem / "tune"
     _, study = _tune_and_report(task, path, out, True)
     return 0 if study.passed else 1
 
