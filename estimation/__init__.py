@@ -56,9 +56,17 @@ from .identification import (
 from .markers import (
     MarkerData as MarkerData,
     MarkerSet as MarkerSet,
+    Pivot as Pivot,
     Registration as Registration,
+    digitise as digitise,
+    find_pivot as find_pivot,
     frame_from_three as frame_from_three,
     read_markers as read_markers,
     register as register,
     write_markers as write_markers,
+)
+from .measurements import (
+    MeasurementTable as MeasurementTable,
+    damping_from_peaks as damping_from_peaks,
+    read_table as read_table,
 )

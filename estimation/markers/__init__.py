@@ -4,6 +4,11 @@ Read `recording` (positions and visibility; `checks` finds its faults), `marker_
 (markers on a mechanism), `registration` (poses from markers), then `files`.
 """
 
+from .digitise import (
+    Pivot as Pivot,
+    digitise as digitise,
+    find_pivot as find_pivot,
+)
 from .files import read_markers as read_markers, write_markers as write_markers
 from .marker_set import MarkerSet as MarkerSet
 from .recording import MarkerData as MarkerData
