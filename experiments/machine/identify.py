@@ -192,14 +192,14 @@ def _estimates(found: Identification) -> str:
 def _plot_channels(study: Study, found: Identification) -> list[str]:
     """Plot measured and predicted channels of some records; return the titles."""
     titles = []
-    predict = eqx.filter_jit(found.predict)
+    predict = eqx.filter_jit(lambda m, start: found.predict(m, np.zeros(0), start))
     trials = list(zip(found.fit.problem.trials, found.fit.trial_starts, strict=True))
     trials = trials[:MAX_RECORDS_SHOWN] + [(t, t.start) for t in found.held[:2]]
     byname = {r.file.name: r for r in found.records}
     for trial, start in trials:
         record = byname[trial.name]
-        x = predict(found.machine, np.zeros(0), start)
-        before = predict(found.fit.problem.model, np.zeros(0), trial.start)
+        x = predict(found.machine, start)
+        before = predict(found.fit.problem.model, trial.start)
         n = len(record.t)
         held = " (held out)" if record.file.hold_out else ""
         for i, channel in enumerate(found.spec.channels):

@@ -31,8 +31,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "tsit5, adaptive": {"rtol": 1e-6, "atol": 1e-6, "max_steps": 512},
     "rodas4, adaptive": {"solver": "rodas4", "rtol": 1e-4, "atol": 1e-4}
     | {"max_steps": 512},
-    "kvaerno5, adaptive": {"solver": "kvaerno5", "rtol": 1e-4, "atol": 1e-4}
-    | {"max_steps": 512},
+    "kvaerno5, adaptive": {"solver": "kvaerno5", "rtol": 1e-6, "atol": 1e-6}
+    | {"max_steps": 2048},
 }
 
 
@@ -139,6 +139,7 @@ def attack(way: str, lanes: int, seed: int) -> dict[str, float]:
         "good lanes called bad": int(np.sum(~np.asarray(ok) & ~bad)),
         "gradients not finite": int(sum(np.sum(~np.isfinite(x)) for x in slopes)),
         "gradient difference": largest_difference(slope, slope_bad, ~bad),
+        "value difference": largest_difference(y, y_bad, ~bad),
         "time ratio": took[2] / took[1],
         "memory ratio": memory / before,
     }
