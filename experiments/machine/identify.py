@@ -157,7 +157,7 @@ def report_fit(study: Study, found: Identification) -> None:
     study.report.table(
         "What the data say of combinations of unknowns, in units of their scales",
         ("singular value", "combination"),
-        [(fit.after.singular[i], found.readable(fit.after.direction(i)))
+        [(fit.after.singular[i], found.readable(fit.after.direction(int(i))))
          for i in np.argsort(fit.after.singular)],
     )  # fmt: skip
     study.report.table(
