@@ -54,8 +54,7 @@ def _child(folder: str, log: str, pipe: Any) -> None:
     pipe.send(run(folder))
 
 
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["djdyn"])
+CONTEXT = multiprocessing.get_context("spawn")
 
 
 def result(folder: Path) -> bytes | str:

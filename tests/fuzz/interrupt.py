@@ -137,8 +137,7 @@ def _child(name: str, folder: Path, cache: str, most: int | None) -> None:
     sys.exit(WORK[name](folder))
 
 
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["experiments.__main__"])
+CONTEXT = multiprocessing.get_context("spawn")
 
 
 def do(
