@@ -1,5 +1,6 @@
 """Friction of real bearings and gears: more near rest, and more under load."""
 
+import abc
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -15,7 +16,38 @@ from .loads import JointLoad
 from .units import JointUnit, Unit
 
 
-class StribeckFriction(AbstractPassivePart):
+class AbstractJointFriction(AbstractPassivePart):
+    """Friction on the speeds of one joint, from a law `force`."""
+
+    joint: eqx.AbstractVar[str]
+
+    @abc.abstractmethod
+    def force(self, v: Float[Array, " n"], signals: Signals) -> Float[Array, " n"]:
+        """Return the friction force on each of the joint's speeds `v`."""
+
+    def initial_state(self) -> dict:
+        return {}
+
+    def __call__(
+        self, t: Scalar, state: Any, world: World, signals: Signals
+    ) -> Response:
+        del t
+        force = self.force(world.joint(self.joint)[1], signals)
+        return Response(state, (JointLoad(self.joint, force),), {"force": force})
+
+    def energy(self, state: Any, world: World) -> Scalar:
+        del state, world
+        return jnp.zeros(())
+
+    def power_loss(
+        self, t: Scalar, state: Any, world: World, signals: Signals
+    ) -> Scalar:
+        del t, state
+        v = world.joint(self.joint)[1]
+        return -self.force(v, signals) @ v
+
+
+class StribeckFriction(AbstractJointFriction):
     r"""Friction of a lubricated joint, which falls from rest to sliding.
 
     $$\tau = -d\,v - \bigl(c + (s - c)\,e^{-(v/v_s)^2}\bigr)\tanh(v/w)$$
@@ -36,35 +68,14 @@ class StribeckFriction(AbstractPassivePart):
     )
     width: Scalar = eqx.field(converter=si("rad/s, m/s", above=0.0), default=1e-3)
 
-    def initial_state(self) -> dict:
-        return {}
-
-    def force(self, v: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Return the friction force on each of the joint's speeds `v`."""
+    def force(self, v: Float[Array, " n"], signals: Signals) -> Float[Array, " n"]:
+        del signals
         near_rest = jnp.exp(-((v / self.stribeck_speed) ** 2))
         dry = self.coulomb + (self.static - self.coulomb) * near_rest
         return -self.viscous * v - dry * sign(v, self.width)
 
-    def __call__(
-        self, t: Scalar, state: Any, world: World, signals: Signals
-    ) -> Response:
-        del t, signals
-        force = self.force(world.joint(self.joint)[1])
-        return Response(state, (JointLoad(self.joint, force),), {"force": force})
 
-    def energy(self, state: Any, world: World) -> Scalar:
-        del state, world
-        return jnp.zeros(())
-
-    def power_loss(
-        self, t: Scalar, state: Any, world: World, signals: Signals
-    ) -> Scalar:
-        del t, state, signals
-        v = world.joint(self.joint)[1]
-        return -self.force(v) @ v
-
-
-class GearFriction(AbstractPassivePart):
+class GearFriction(AbstractJointFriction):
     r"""Friction of a gear, which grows with the force that its drive exerts.
 
     $$\tau = -\bigl(c + \mu\,\sqrt{u^2 + w_u^2} - \mu w_u\bigr)\tanh(v/w)$$
@@ -83,11 +94,7 @@ class GearFriction(AbstractPassivePart):
     width: Scalar = eqx.field(converter=si("rad/s, m/s", above=0.0), default=1e-3)
     force_width: Scalar = eqx.field(converter=si("N m, N", above=0.0), default=1e-3)
 
-    def initial_state(self) -> dict:
-        return {}
-
     def force(self, v: Float[Array, " n"], signals: Signals) -> Float[Array, " n"]:
-        """Return the friction force on the joint's speed `v`."""
         drive = jnp.ravel(signals[self.drive])
         if not -drive.size <= self.entry < drive.size:
             raise ValueError(
@@ -96,21 +103,3 @@ class GearFriction(AbstractPassivePart):
             )
         load = magnitude(drive[self.entry], self.force_width) - self.force_width
         return -(self.coulomb + self.load_share * load) * sign(v, self.width)
-
-    def __call__(
-        self, t: Scalar, state: Any, world: World, signals: Signals
-    ) -> Response:
-        del t
-        force = self.force(world.joint(self.joint)[1], signals)
-        return Response(state, (JointLoad(self.joint, force),), {"force": force})
-
-    def energy(self, state: Any, world: World) -> Scalar:
-        del state, world
-        return jnp.zeros(())
-
-    def power_loss(
-        self, t: Scalar, state: Any, world: World, signals: Signals
-    ) -> Scalar:
-        del t, state
-        v = world.joint(self.joint)[1]
-        return -self.force(v, signals) @ v

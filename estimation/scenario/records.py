@@ -35,6 +35,7 @@ class Record:
     raw: np.ndarray
     sigma: np.ndarray
     inputs: dict[str, tuple[np.ndarray, np.ndarray]]
+    input_units: dict[str, str]
     faults: tuple[str, ...]
 
 
@@ -93,7 +94,15 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
             used.times, np.stack(columns, -1), one.name, table.source
         )
     return Record(
-        file, t, values, used.times, raw, sigma, inputs, tuple(dict.fromkeys(said))
+        file,
+        t,
+        values,
+        used.times,
+        raw,
+        sigma,
+        inputs,
+        {c.name: c.unit or table.units.get(c.columns[0], "") for c in spec.inputs},
+        tuple(dict.fromkeys(said)),
     )
 
 

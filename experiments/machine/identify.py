@@ -107,7 +107,9 @@ def report_records(study: Study, task: Task) -> None:
                 for r in task.records[:MAX_RECORDS_SHOWN]
             }
             time = ("time", "s", task.records[0].raw_t)
-            study.report.plot(f"{RAW}: {column}", time, (one.name, "SI"), lines)
+            unit = task.records[0].input_units[one.name]
+            label = (one.name, f"SI, from {unit}" if unit else "no unit given")
+            study.report.plot(f"{RAW}: {column}", time, label, lines)
 
 
 def _axis(task: Task | Identification, i: int) -> tuple[str, str]:

@@ -98,7 +98,12 @@ def system(parts: dict[str, djdyn.AbstractPart]) -> djdyn.System:
     return djdyn.System(
         machine(),
         parts,
-        {"command": [3.0, -2.0], "wanted": [1.0, 2, 3, 4, 5, 6], "one": 0.6},
+        {
+            "idle": 0.0,
+            "command": [3.0, -2.0],
+            "wanted": [1.0, 2, 3, 4, 5, 6],
+            "one": 0.6,
+        },
     )
 
 
@@ -181,6 +186,8 @@ EDGES = {
     "spring of no length": SpringDamper("arm", "cart", 50.0, 3.0),
     "spring at its rest length": SpringDamper("world", "tip", 50.0, 3.0, 0.8),
     "friction": JointFriction("arm", 0.4, 2.0),
+    "stiction": StribeckFriction("arm", 3.0, 2.0, 0.6, width=0.1),
+    "gear": GearFriction("arm", "idle", 0.2, 0.3, width=0.1),
     "stop": JointStop(
         "arm", -1.0, 0.6, 300.0, 20.0, 3.0
     ),  # wide: differences resolve it
@@ -293,4 +300,4 @@ def test_a_gear_passes_on_its_efficiency_and_stiction_its_laws_ends():
         assert jnp.allclose(force, -0.2 * 7.0, rtol=1e-9)
     rub = StribeckFriction("arm", 3.0, 2.0, 0.1, width=1e-6)
     speeds = jnp.array([1e-4, 1.0, -1.0])
-    assert jnp.allclose(rub.force(speeds), jnp.array([-3.0, -2.0, 2.0]), rtol=1e-5)
+    assert jnp.allclose(rub.force(speeds, {}), jnp.array([-3.0, -2.0, 2.0]), rtol=1e-5)
