@@ -6,6 +6,11 @@ Build a machine
     `from_mjcf`, `from_urdf`, `from_dh`, `from_moordyn`. `System` joins it with parts
     from `djdyn.parts`, `djdyn.cable`, `djdyn.contact`, `djdyn.hydraulics`,
     `djdyn.marine`.
+Close its loops
+    `Loop`, `LinearCoupling`, `PolynomialCoupling`; `PointOnLine`, `PointOnPlane`,
+    `PointOnSurface`, `Distance`, `RollingDisc`; kept closed by `Projection`,
+    `Multipliers`, `Penalty`, `AugmentedLagrangian`, `Elimination`; `assemble`,
+    `degrees_of_freedom`.
 Move it by functions of time
     `Constant`, `Harmonic`, `HarmonicSum`, `Interpolated`, `Moves`; motions of a
     `Prescribed` joint: `DeckMotion`, `SteadyMotion`, `Heave`, `GuidedMotion`.
@@ -48,6 +53,19 @@ from .io import (
     system_from_mjcf as system_from_mjcf,
     system_from_urdf as system_from_urdf,
 )
+from .multibody.assembly import (
+    AssemblyError as AssemblyError,
+    assemble as assemble,
+    degrees_of_freedom as degrees_of_freedom,
+)
+from .multibody.closures import (
+    AbstractClosure as AbstractClosure,
+    AugmentedLagrangian as AugmentedLagrangian,
+    Elimination as Elimination,
+    Multipliers as Multipliers,
+    Penalty as Penalty,
+    Projection as Projection,
+)
 from .multibody.constraints import AbstractConstraint as AbstractConstraint
 from .multibody.dynamics import (
     bias_force as bias_force,
@@ -75,6 +93,20 @@ from .multibody.kinematics import (
     forward_kinematics as forward_kinematics,
     frame_jacobian as frame_jacobian,
     frame_pose as frame_pose,
+)
+from .multibody.loop_joints import (
+    AbstractLoopJoint as AbstractLoopJoint,
+    Distance as Distance,
+    PointOnLine as PointOnLine,
+    PointOnPlane as PointOnPlane,
+    PointOnSurface as PointOnSurface,
+    RollingDisc as RollingDisc,
+)
+from .multibody.loops import (
+    AbstractCoupling as AbstractCoupling,
+    LinearCoupling as LinearCoupling,
+    Loop as Loop,
+    PolynomialCoupling as PolynomialCoupling,
 )
 from .multibody.mechanism import Body as Body, Frame as Frame, Mechanism as Mechanism
 from .multibody.point_contact_joints import (

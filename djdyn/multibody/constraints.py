@@ -24,6 +24,7 @@ from jaxtyping import Array, Float
 from ..smooth import eased_ramp, magnitude
 from ..typing import Scalar
 from . import mass_matrix
+from .closing import response
 from .kinematics import World
 from .mass_matrix import Wrenches
 
@@ -82,7 +83,10 @@ def constrained(
     loads += [zero if c.drag is None else c.drag.wrenches(world) for c in every]
     F = jnp.stack(loads)
     forces = [mass_matrix.project_wrenches(world, f) for f in loads]
-    V = jnp.stack([mass_matrix.solve_mass_matrix(world, force) for force in forces])
+    solve = lambda force: mass_matrix.solve_mass_matrix(world, force)
+    if world.mechanism.loops:
+        solve = response(world)
+    V = jnp.stack([solve(force) for force in forces])
 
     def residuals(z: Float[Array, " n"]) -> Float[Array, " k"]:
         """Residuals for sizes and magnitudes, one after the other."""

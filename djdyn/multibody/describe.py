@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from html import escape
 
+import jax
 import numpy as np
 
 from ..typing import known
+from .assembly import AssemblyError, degrees_of_freedom
 from .joints import AbstractJoint
 from .mechanism import WORLD, Mechanism
 
@@ -49,7 +51,22 @@ def summary(mechanism: Mechanism) -> str:
     frames = ", ".join(f"{f.name} on {f.body}" for f in mechanism.frames)
     counts = f"bodies {len(mechanism.bodies)}, coordinates {mechanism.nq}"
     counts += f", speeds {mechanism.nv}"
+    if mechanism.loops:
+        counts += f"; {loop_summary(mechanism)}"
     return counts + (f"; frames: {frames}" if frames else "")
+
+
+def loop_summary(mechanism: Mechanism) -> str:
+    """Return one line that names the loops and counts the freedoms they leave."""
+    names = ", ".join(loop.name for loop in mechanism.loops)
+    if not known(*jax.tree.leaves(mechanism)):
+        return f"loops: {names}"
+    try:
+        left = degrees_of_freedom(mechanism)
+    except AssemblyError as error:
+        return f"loops: {names} ({error})"
+    counts = f"loops: {names}, {left.rows} equations of rank {left.rank}"
+    return f"{counts}, {left.degrees} degrees of freedom"
 
 
 def _joint(joint: AbstractJoint) -> str:

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array, ArrayLike, Float
 
+from .closing import close
 from .kinematics import World, forward_kinematics
 from .mass_matrix import (
     Method,
@@ -85,7 +86,10 @@ def forward(
     F_WB: Wrenches | None = None,
     method: Method | None = None,
 ) -> Float[Array, " nv"]:
-    """`v_dot` under joint forces, wrenches about the bodies' origins, and gravity."""
+    """`v_dot` under joint forces, wrenches about the bodies' origins, and gravity.
+
+    Loops are left open: see `closing.close`.
+    """
     _check_size(world, "tau", tau)
     method = default_method(world) if method is None else method
     if method not in ("projection", "recursion"):
@@ -174,7 +178,9 @@ def forward_dynamics(
         v_dot = djdyn.forward_dynamics(mechanism, q, v, tau=jnp.zeros(mechanism.nv))
         ```
     """
-    return forward(forward_kinematics(mechanism, q, v, t), tau, F_WB, method)
+    world = forward_kinematics(mechanism, q, v, t)
+    v_dot = forward(world, tau, F_WB, method)
+    return close(world, v_dot)[0] if mechanism.loops else v_dot
 
 
 def inverse_dynamics(
@@ -187,6 +193,9 @@ def inverse_dynamics(
     t: ArrayLike = 0.0,
 ) -> Float[Array, " nv"]:
     """Return the joint forces that give `v_dot`; see `forward_dynamics`.
+
+    With loops they are those of the tree: `v_dot` should keep the loops closed, and
+    forces that do no work there are left out.
 
     !!! example
 

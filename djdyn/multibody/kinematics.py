@@ -86,14 +86,18 @@ class World(eqx.Module):
         moves = jnp.asarray(self.mechanism.moves[b], self.S_W.dtype)
         return (shift_twist(self.S_W, arm) * moves[:, None]).T
 
+    def point_jacobians(
+        self, bodies: np.ndarray, p_WP: Float[Array, "n 3"]
+    ) -> Float[Array, "n nv 6"]:
+        """Twists of some bodies, at points of theirs, per unit of each speed."""
+        arms = p_WP[:, None] - self.X_WB.p[self.mechanism.speed_rows][None]
+        S_W = jnp.broadcast_to(self.S_W, (*arms.shape[:2], 6))
+        moves = self.mechanism.moves[bodies][..., None]
+        return shift_twist(S_W, arms) * jnp.asarray(moves, S_W.dtype)
+
     def jacobians(self) -> Float[Array, "bodies nv 6"]:
         """Twists of all bodies, at their origins, per unit of each speed."""
-        p, rows = self.X_WB.p, self.mechanism.speed_rows
-        arms = p[:, None] - p[rows][None]
-        S_W = jnp.broadcast_to(self.S_W, (*arms.shape[:2], 6))
-        return shift_twist(S_W, arms) * jnp.asarray(
-            self.mechanism.moves[..., None], S_W.dtype
-        )
+        return self.point_jacobians(np.arange(len(self.X_WB.p)), self.X_WB.p)
 
 
 def forward_kinematics(

@@ -9,7 +9,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..typing import Mat3, Mat6, Scalar, Vec3, known, optional, si
+from .closures import AbstractClosure, Elimination, Projection
 from .joints import AbstractJoint
+from .loops import AbstractLoop, check_loops
 from .spatial import Pose, identity_pose, spatial_inertia
 
 
@@ -132,11 +134,18 @@ def check_inertia(name: str, mass, p_BC, I_BC, A_B) -> None:
 
 
 class Mechanism(eqx.Module):
-    """Bodies, parents before children. Body 0 of every stacked array is the world."""
+    """Bodies, parents before children. Body 0 of every stacked array is the world.
+
+    `loops` tie the tree's bodies to each other, and `closure` is how they are kept
+    closed: `Projection`, `Multipliers`, `Penalty`, `AugmentedLagrangian` or
+    `Elimination`.
+    """
 
     bodies: tuple[Body, ...]
     frames: tuple[Frame, ...] = ()
     gravity_W: Vec3 = eqx.field(converter=si("m/s^2"), default=(0.0, 0.0, -9.81))
+    loops: tuple[AbstractLoop, ...] = eqx.field(converter=tuple, default=())
+    closure: AbstractClosure = eqx.field(default_factory=Projection)
 
     def __check_init__(self):
         if self.gravity_W.shape != (3,):
@@ -168,6 +177,12 @@ class Mechanism(eqx.Module):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two frames are called {name!r}")
+        places = {f.name: f.body for f in self.frames} | {name: name for name in seen}
+        hung = dict(zip(joints, (b.joint for b in self.bodies), strict=True))
+        check_loops(self.loops, places, hung)
+        if isinstance(self.closure, Elimination):
+            for name in self.closure.independent:
+                self.joint_index(name)
         if all(known(body.mass, body.armature) for body in self.bodies):
             some = [bool(b.mass > 0) or b.any_inertia for b in self.bodies]
             heavy = np.array([False, *some])

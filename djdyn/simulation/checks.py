@@ -7,13 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..multibody.assembly import open_loop
 from ..multibody.kinematics import forward_kinematics
 from ..multibody.singular import may_be_singular, why_singular
 from ..parts.base import ChecksStart
 from ..system.signals import input_values
 from ..system.state import State
 from ..system.system import System
-from ..typing import known
+from ..typing import Number, known
 from .options import SimulationOptions
 from .vector_field import Inputs
 
@@ -64,7 +65,7 @@ def check_inputs(system: System, inputs: Inputs | None) -> None:
             raise ValueError(f"input {name!r} has shape {shape}, expected {wanted}")
 
 
-def check_state(system: System, y: State) -> None:
+def check_state(system: System, y: State, t0: Number = 0.0) -> None:
     """Raises unless `y` is finite and has the system's shapes."""
     system.mechanism.check_state(y.q, y.v)
     like = jax.eval_shape(lambda: system.initial_state())
@@ -82,6 +83,9 @@ def check_state(system: System, y: State) -> None:
     if known(*jax.tree.leaves((mechanism, y.q))) and may_be_singular(mechanism):
         if said := why_singular(mechanism, y.q):
             raise ValueError(f"the system cannot start from there: {said}")
+    if mechanism.loops and known(*jax.tree.leaves((mechanism, y.q, y.v))):
+        if said := open_loop(mechanism, y.q, y.v, t0):
+            raise ValueError(f"the initial state has open loops: {said}")
     for name, part in system.parts.items():
         if isinstance(part, ChecksStart) and known(*jax.tree.leaves((system, y))):
             part.check_start(

@@ -170,7 +170,8 @@ def _output(now: Instant, name: str) -> Any:
     frames = {f.name for f in mechanism.frames} | {b.name for b in mechanism.bodies}
     if owner in frames and what in ("pose", "twist"):
         return getattr(now.world, what)(owner)
-    if owner in mechanism.joint_names and what == "reaction":
+    joints = {*mechanism.joint_names, *(loop.name for loop in mechanism.loops)}
+    if owner in joints and what == "reaction":
         return now.reaction(owner)
     if name not in now.signals:
         there = ", ".join(now.signals)

@@ -4,6 +4,7 @@ import warnings
 from typing import Any, Unpack
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
@@ -20,6 +21,9 @@ from .solvers.sampled_control import solve_sampled
 from .solvers.solution import solve_between
 from .trajectory import Run, Trajectory, assemble
 from .vector_field import Field, Inputs
+
+
+SWEEPS_OF_SAVES = 3  # from the solver's tolerance to round-off
 
 
 class SimulationError(RuntimeError):
@@ -70,7 +74,7 @@ def simulate(
     refuse_fork()
     chosen = resolve_options(options, **changes)
     y0 = system.initial_state() if initial_state is None else initial_state
-    check_state(system, y0)
+    check_state(system, y0, t0)
     check_tolerances(chosen, y0)
     check_inputs(system, inputs)
     check_stability(system, y0, chosen)
@@ -119,4 +123,7 @@ def solve(
         period, delay = options.control_period, options.control_delay
         how = (period, delay, options.integrator, options.jumps)
         run = Run(*solve_sampled(field, flat0, times, *how))
+    if field.projects:  # states between steps are interpolated
+        closed = jax.vmap(lambda t, y: field.project(t, y, SWEEPS_OF_SAVES))
+        run = run._replace(flats=closed(times, run.flats))
     return watched(assemble(system, times, run, inputs, unravel, options), options.dt)

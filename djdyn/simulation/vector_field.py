@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
 from ..cable.implicit_chain import AbstractLinePart, ChainSolver
+from ..multibody.closing import projected_state
 from ..parts.base import AbstractSignalPart, HasImpacts
 from ..system.signals import input_values
 from ..system.state import State
@@ -45,6 +46,27 @@ class Field(eqx.Module):
         if self.ledger:
             work = jnp.stack(self.system.powers(t, y, given, self.sampled))
         return ravel_pytree((rate, work))[0]
+
+    @property
+    def projects(self) -> bool:
+        """Whether states are projected onto closed loops after each step."""
+        mechanism = self.system.mechanism
+        return bool(mechanism.loops) and mechanism.closure.project
+
+    def project(self, t: Scalar, flat: Array, sweeps: int | None = None) -> Array:
+        """Return the nearest state whose loops are closed.
+
+        **Arguments:**
+
+        - `sweeps`: steps of Newton's method, if not those that the closure takes.
+        """
+        if not self.projects:
+            return flat
+        mechanism = self.system.mechanism
+        sweeps = mechanism.closure.sweeps if sweeps is None else sweeps
+        y, work = self.unravel(flat)
+        q, v = projected_state(mechanism, t, y.q, y.v, sweeps)
+        return ravel_pytree((State(q, v, y.parts), work))[0]
 
     def correct_coordinates(self, flat0: Array, flat1: Array, h: Scalar) -> Array:
         """Redoes the step of the coordinates with the new speeds."""

@@ -18,6 +18,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike
 
 from ..multibody import dynamics, mass_matrix
+from ..multibody.closures import least, repeated_solve
+from ..multibody.loops import LoopRows
 from ..parts.base import AbstractPlacedPart
 from ..typing import known
 from .state import State
@@ -26,6 +28,7 @@ from .system import System
 
 MAX_STEPS = 400
 FIRST_STEP, LAST_STEP = 1e-3, 1e12  # s^2
+GAP_RATE = 100.0  # 1/s^2, at which loops that are open are drawn shut
 CLOSE = {  # of the machine's size: a Newton step that short is the last but one
     np.dtype("float64"): 1e-10,
     np.dtype("float32"): 1e-5,
@@ -80,6 +83,14 @@ def equilibrium(
     return state
 
 
+def _closing(rows: LoopRows, mobility: Array, v_dot: Array) -> Array:
+    """What loops add to accelerations, each alone, and what draws their gaps shut."""
+    K = mobility[:, None] * rows.jacobian.T
+    S = rows.jacobian @ K
+    wanted = -(rows.jacobian @ v_dot + GAP_RATE * rows.gap)
+    return K @ repeated_solve(S, wanted, least(S))
+
+
 @eqx.filter_jit
 def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) -> Any:
     mechanism = system.mechanism
@@ -87,6 +98,7 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         [np.zeros(0, int)]
         + [np.arange(mechanism.nv)[mechanism.v_slice(joint)] for joint in joints]
     )
+    moving = np.isin(np.arange(mechanism.nv), speeds).astype(float)
     lines = [k for k, p in system.parts.items() if isinstance(p, AbstractPlacedPart)]
     start = (jnp.zeros(len(speeds)), {k: y0.parts[k]["r"] for k in lines})
     z0, unravel = ravel_pytree(jax.lax.stop_gradient(start))
@@ -107,10 +119,15 @@ def _search(system: System, y0: State, t: Array, joints: tuple, inputs: dict) ->
         system, y, t, inputs = given
         now = system.at(t, placed(y, q, z), inputs)
         still = jnp.zeros(mechanism.nv)
-        forces = now.tau - dynamics.inverse(now.with_added_inertia, still, now.F_WB)
+        F_WB = now.F_WB if now.loops_W is None else now.F_WB - now.loops_W
+        forces = now.tau - dynamics.inverse(now.with_added_inertia, still, F_WB)
         masses = jnp.diagonal(mass_matrix.projected_inertia(now.with_added_inertia))
+        pushed = forces / masses
+        if now.rows is not None:
+            pushed = pushed * moving
+            pushed = pushed + _closing(now.rows, moving / masses, pushed)
         rates = {k: now.responses[k].rate["v"] for k in lines}
-        return ravel_pytree(((forces / masses)[speeds], rates))[0]
+        return ravel_pytree((pushed[speeds], rates))[0]
 
     close, tiny = CLOSE[np.dtype(z0.dtype)], float(jnp.finfo(z0.dtype).tiny)
     given = (system, y0, t, inputs)

@@ -7,6 +7,8 @@ from jaxtyping import Array, Float
 from ..multibody import dynamics, reactions
 from ..multibody.joints import Prescribed
 from ..multibody.kinematics import World
+from ..multibody.loop_rows import loop_reaction, loop_wrenches
+from ..multibody.loops import LoopRows
 from ..multibody.mechanism import Mechanism
 from ..multibody.spatial import shift_twist
 from ..parts.base import AbstractPart, Response
@@ -34,6 +36,16 @@ class Instant(eqx.Module):
     v_dot: Float[Array, " nv"]
     added_inertia_W: Float[Array, "bodies 6 6"] | None = None
     held_W: Float[Array, "bodies 6"] | None = None  # of F_WB, what constraints exert
+    loops_W: Float[Array, "bodies 6"] | None = None  # of F_WB, what loop joints exert
+    rows: LoopRows | None = None
+    multipliers: Float[Array, " m"] | None = None
+
+    def with_loops(self, rows: LoopRows, multipliers: Float[Array, " m"]) -> "Instant":
+        """The same with what loops carry."""
+        loops_W = loop_wrenches(self.world, rows, multipliers)
+        at = lambda i: (i.F_WB, i.loops_W, i.rows, i.multipliers)
+        new = (self.F_WB + loops_W, loops_W, rows, multipliers)
+        return eqx.tree_at(at, self, new, is_leaf=lambda x: x is None)
 
     @property
     def with_added_inertia(self) -> World:
@@ -54,7 +66,13 @@ class Instant(eqx.Module):
         return total
 
     def reaction(self, joint: str) -> Vec6:
-        """Wrench that the joint transmits to its body, at its origin, in its axes."""
+        """Wrench that the joint transmits to its body, at its origin, in its axes.
+
+        Of a loop, the wrench on its child, at the child's frame in its axes; of a
+        coupling, the multiplier of its law.
+        """
+        if any(loop.name == joint for loop in self.world.mechanism.loops):
+            return loop_reaction(self.world, self.rows, self.multipliers, joint)
         row = self.world.mechanism.joint_index(joint)
         return reactions.reactions(self.with_added_inertia, self.v_dot, self.F_WB)[row]
 
@@ -73,9 +91,11 @@ class Instant(eqx.Module):
         return -jnp.sum(self.held_W * self.world.V_WB)
 
     def boundary_power(self) -> Scalar:
-        """What the drives of the prescribed joints put in."""
+        """What the drives of prescribed joints and of moving loops put in."""
         world, mechanism = self.world, self.world.mechanism
         power = jnp.zeros((), world.v.dtype)
+        if self.rows is not None:
+            power += self.multipliers @ (self.rows.jacobian @ world.v)
         driven = [
             i
             for i, body in enumerate(mechanism.bodies, start=1)

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, PyTree
 
 from ..multibody import dynamics
+from ..multibody.assembly import close_start
+from ..multibody.closing import close
 from ..multibody.constraints import constrained
 from ..multibody.kinematics import forward_kinematics
 from ..multibody.mechanism import Mechanism
@@ -56,6 +58,7 @@ class System(AbstractSystem):
         taken = {"world", *self.mechanism.joint_names}
         taken |= {b.name for b in self.mechanism.bodies}
         taken |= {f.name for f in self.mechanism.frames}
+        taken |= {loop.name for loop in self.mechanism.loops}
         for name, part in self.parts.items():
             if not isinstance(part, AbstractPart):
                 raise ValueError(
@@ -105,11 +108,16 @@ class System(AbstractSystem):
 
         **Arguments:**
 
-        - `q`, `v`: whole vectors, or values by joint name.
+        - `q`, `v`: whole vectors, or values by joint name. Joints without a value move
+          so that all loops close; of whole vectors everything may move.
         - `parts`: states by part name.
         """
         m = self.mechanism
+        named = lambda x: tuple(x) if isinstance(x, Mapping) else ()
+        held = named(q), named(v)
         q = _fill("q", q, m.q0(), m.q_slice)
+        v = _fill("v", v, jnp.zeros(m.nv), m.v_slice)
+        q, v = close_start(m, q, v, *held) if m.loops else (q, v)
         placed = [isinstance(part, AbstractPlacedPart) for part in self.parts.values()]
         world = forward_kinematics(m, q) if any(placed) else None
         states = {
@@ -122,7 +130,7 @@ class System(AbstractSystem):
             if name not in states:
                 raise ValueError(f"initial state of unknown part {name!r}")
             states[name] = state
-        return State(q, _fill("v", v, jnp.zeros(m.nv), m.v_slice), states)
+        return State(q, v, states)
 
     def at(
         self,
@@ -219,16 +227,25 @@ def _at(
             more = inertia.matrices(world)
             carried = more if carried is None else carried + more
     with_added_inertia, holding = with_added_inertia_of(world, carried), None
-    v_dot = dynamics.forward(with_added_inertia, tau, F_WB)
+    loops = bool(system.mechanism.loops)
+    v_dot, closed = dynamics.forward(with_added_inertia, tau, F_WB), None
+    if loops:
+        v_dot, *closed = close(with_added_inertia, v_dot)
     signals = board.everything()
     if any(response.constraints for response in responses.values()):
         wanted = {name: r.constraints for name, r in responses.items()}
         v_dot, holding, sizes = constrained(with_added_inertia, v_dot, F_WB, wanted)
         F_WB = F_WB + holding
+        if loops:  # what they carry follows from all that acts
+            v_dot, *closed = close(
+                with_added_inertia, dynamics.forward(with_added_inertia, tau, F_WB)
+            )
         signals |= {f"{name}.normal_force": size for name, size in sizes.items()}
     now = Instant(
         system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
     )
+    if closed is not None:
+        now = now.with_loops(*closed)
     late = {n: p for n, p in system.parts.items() if isinstance(p, MeasuresMotion)}
     for name, part in late.items():
         found = part.outputs_at(now)

@@ -53,7 +53,11 @@ class Clock(eqx.Module):
 
 
 def one_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array:
-    """A step of a fixed-step method."""
+    """A step of a fixed-step method, with loops closed at its end."""
+    return field.project(t + h, _open_step(field, solver, t, y, h))
+
+
+def _open_step(field: Field, solver: str, t: Scalar, y: Array, h: Scalar) -> Array:
     if solver == "semi_implicit":
         return field.correct_coordinates(y, y + h * field(t, y), h)
     if solver == "ros2":

@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool
 
 from ...typing import Scalar, check_values, known, si
+from .projected import Projected
 from .rodas4 import rosenbrock_step
 from .ros2 import ros2_step
 from .step_times import ExactSaves, TabulatedSteps
@@ -228,7 +229,10 @@ class Integrator(eqx.Module):
         else:
             tolerances = (self.rtol, self.atol)
             steps = self._adaptive(tolerances, None, t0, t1, y0.dtype, saves, jumps)
-        return self._solve(field, t0, t1, y0, args, subs, steps, max_steps, meter)
+        solver = SOLVERS[self.solver]()
+        solver = Projected(solver) if args.projects else solver
+        how = (subs, steps, max_steps, meter)
+        return self._solve(solver, field, t0, t1, y0, args, *how)
 
     def step_ends(self, field, t0, t1, y0, args, saves, max_steps, jumps):
         """Return where adaptive steps end that resolve a tangent too, and success.
@@ -240,8 +244,9 @@ class Integrator(eqx.Module):
         how = (tolerances, larger_error, t0, t1, y0.dtype, saves, jumps)
         both, rate = with_tangent(y0), partial(tangent_rate, field)
         subs = [dfx.SubSaveAt(steps=True, fn=_time)]
+        solver, steps = SOLVERS[self.solver](), self._adaptive(*how)
         sol = self._solve(
-            rate, t0, t1, both, args, subs, self._adaptive(*how), max_steps, False
+            solver, rate, t0, t1, both, args, subs, steps, max_steps, False
         )
         (ends,) = sol.ts  # pyright: ignore
         last = jnp.max(jnp.where(jnp.isfinite(ends), ends, t0))
@@ -265,10 +270,10 @@ class Integrator(eqx.Module):
             steps = dfx.ClipStepSizeController(steps, jump_ts=jumps)
         return steps
 
-    def _solve(self, field, t0, t1, y0, args, subs, steps, max_steps, meter):
+    def _solve(self, solver, field, t0, t1, y0, args, subs, steps, max_steps, meter):
         return dfx.diffeqsolve(
             dfx.ODETerm(field),
-            SOLVERS[self.solver](),
+            solver,
             t0,
             t1,
             None,
