@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,14 +12,16 @@ from .closures import Tree
 from .kinematics import World, forward_kinematics
 from .loop_rows import loop_rows
 from .loops import LoopRows
-from .mass_matrix import mass_solver, projected_inertia
+from .mass_matrix import default_method, mass_solver, projected_inertia
 from .mechanism import Mechanism
 
 
 def tree(world: World) -> Tree:
     """Return how the mechanism without its loops answers forces."""
-    matrix = lambda: projected_inertia(world)
-    return Tree(mass_solver(world), matrix, world.mechanism.v_slice)
+    solve, matrix = mass_solver(world), lambda: projected_inertia(world)
+    if default_method(world) == "recursion":
+        return Tree(jax.vmap(solve, 1, 1), matrix, world.mechanism.v_slice)
+    return Tree(solve, matrix, world.mechanism.v_slice)
 
 
 def close(

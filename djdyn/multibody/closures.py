@@ -36,7 +36,7 @@ DEAD = 1e-12  # of the largest entry of S: a row that moves nothing
 class Tree(NamedTuple):
     """The mechanism without its loops, at an instant: how it answers forces."""
 
-    solve: Callable[[Array], Array]  # with the mass matrix
+    solve: Callable[[Array], Array]  # with the mass matrix, of columns
     matrix: Callable[[], Array]  # the mass matrix
     v_slice: Callable[[str], slice]  # where a joint's speeds are
 
@@ -199,8 +199,7 @@ class Elimination(AbstractClosure):
         moved = np.zeros((nv, len(free)))
         moved[free, np.arange(len(free))] = 1.0
         moved = moved.astype(J.dtype)
-        R = moved + jax.vmap(solve, 1, 1)(rows.jacobian[:, free])
-        return solve, R
+        return solve, moved + solve(rows.jacobian[:, free])
 
     def accelerate(
         self, tree: Tree, rows: LoopRows, v_dot: Float[Array, " nv"]
@@ -220,7 +219,7 @@ class Elimination(AbstractClosure):
 
 def mobility(tree: Tree, rows: LoopRows) -> tuple[Array, Array]:
     r"""Return $M^{-1}J^\top$ and $S = J M^{-1} J^\top$."""
-    K = jax.vmap(tree.solve, 0, 1)(rows.jacobian)
+    K = tree.solve(rows.jacobian.T)
     return K, rows.jacobian @ K
 
 
@@ -239,10 +238,10 @@ def least(S: Float[Array, "m m"]) -> Float[Array, " m"]:
 
 def repeated_solve(
     S: Float[Array, "m m"],
-    wanted: Float[Array, " m"],
+    wanted: Float[Array, "m *k"],
     soft: Float[Array, " m"],
     repeats: int = REPEATS,
-) -> Float[Array, " m"]:
+) -> Float[Array, "m *k"]:
     """Solve with `S + diag(soft)`, then again for what is left."""
     factor = jnp.linalg.cholesky(0.5 * (S + S.T) + jnp.diag(soft))
     found = jnp.zeros_like(wanted)
