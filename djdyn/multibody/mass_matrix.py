@@ -67,9 +67,13 @@ def mass_solver(world: World) -> Callable[[Array], Array]:
 
 
 def default_method(world: World) -> Method:
-    """Return the faster method for this number of bodies."""
-    large = len(world.mechanism.bodies) >= RECURSION_FROM
-    return "recursion" if large else "projection"
+    """Return the faster method for this number of bodies.
+
+    Loops need the mass matrix for many right-hand sides, which share its factor.
+    """
+    mechanism = world.mechanism
+    tree = len(mechanism.bodies) >= RECURSION_FROM and not mechanism.loops
+    return "recursion" if tree else "projection"
 
 
 def mass_solver_by(world: World, method: Method) -> Callable[[Array], Array]:

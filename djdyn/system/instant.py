@@ -12,7 +12,7 @@ from ..multibody.loops import LoopRows
 from ..multibody.mechanism import Mechanism
 from ..multibody.spatial import shift_twist
 from ..parts.base import AbstractPart, Response
-from ..typing import Scalar, Vec6
+from ..typing import Scalar
 from .state import State
 
 
@@ -65,7 +65,7 @@ class Instant(eqx.Module):
             total += part.energy(self.y.parts[name], self.world)
         return total
 
-    def reaction(self, joint: str) -> Vec6:
+    def reaction(self, joint: str) -> Float[Array, " k"]:
         """Wrench that the joint transmits to its body, at its origin, in its axes.
 
         Of a loop, the wrench on its child, at the child's frame in its axes; of a
