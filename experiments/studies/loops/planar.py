@@ -134,14 +134,16 @@ class KineticEnergyIntegral(djdyn.AbstractSignalPart):
 def slider_crank(stiffness: float = 1.0, damping: float = 1.0) -> djdyn.System:
     """The slider crank of the SUNDIALS example idasSlCrank.
 
-    A crank of 0.5 m, a rod of 1 m whose mass is at the slider, a spring and damper
-    between their middles, and a constant force on the slider.
+    A crank of 0.5 m and a rod of 2 m whose middle, with its mass, slides along x. A
+    spring and damper join the middle of the crank to the rod's first quarter, and a
+    constant force pulls along x at the rod's end.
     """
     crank = Body("crank", "world", Revolute(), 1.0, I_BC=about_z(1.0))
     rod = Body("rod", "crank", Revolute(), 1.0, (1, 0, 0), about_z(2.0), translation((0.5, 0, 0)))
     frames = (
         Frame("rail", "world"),
         Frame("slider", "rod", translation((1, 0, 0))),
+        Frame("rod_tip", "rod", translation((2, 0, 0))),
         Frame("crank_middle", "crank", translation((0.25, 0, 0))),
         Frame("rod_middle", "rod", translation((0.5, 0, 0))),
     )
@@ -149,7 +151,7 @@ def slider_crank(stiffness: float = 1.0, damping: float = 1.0) -> djdyn.System:
     mechanism = Mechanism((crank, rod), frames, (0.0, 0.0, 0.0), (guide,))
     parts = {
         "spring": SpringDamper("crank_middle", "rod_middle", stiffness, damping, 1.0),
-        "push": ExternalWrench("slider", (0.0, 0.0, 0.0, -1.0, 0.0, 0.0)),
+        "push": ExternalWrench("rod_tip", (0.0, 0.0, 0.0, 1.0, 0.0, 0.0)),
         "G": KineticEnergyIntegral(),
     }
     return djdyn.System(mechanism, parts)
