@@ -42,6 +42,7 @@ STUDIES = {
     "elbow-toss": "experiments.studies.elbow_toss.study",
     "hydraulic-boom": "experiments.studies.hydraulic_boom.study",
     "launch": "experiments.studies.launch.study",
+    "loops": "experiments.studies.loops.study",
     "optotrak": "experiments.studies.optotrak.study",
     "swing-up": "experiments.studies.swing_up.study",
     "titan4": "experiments.studies.titan4.study",

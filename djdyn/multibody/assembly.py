@@ -183,7 +183,12 @@ def _tolerance(gap: Array) -> float:
 
 
 def _widest(
-    mechanism: Mechanism, gap: Array, hold: Sequence[str], verb: str, what: str, in_: str
+    mechanism: Mechanism,
+    gap: Array,
+    hold: Sequence[str],
+    verb: str,
+    what: str,
+    in_: str,
 ) -> str:
     """Return a sentence that names the loop with the largest entry of `gap`."""
     counts = [sum(row_counts(loop)) for loop in mechanism.loops]

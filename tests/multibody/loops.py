@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from tests.multibody.trees import random_q, random_topology, random_tree
 
 import djdyn
 from djdyn.multibody.closures import AbstractClosure
 from djdyn.multibody.kinematics import forward_kinematics
 from djdyn.multibody.loop_rows import loop_rows
+from tests.multibody.trees import random_q, random_topology, random_tree
 
 
 def four_bar(closure: AbstractClosure, ground: float = 3.0) -> djdyn.Mechanism:
-    """Rods of 1, 3 and 2.5 m and of 1 kg/m in the xz plane, cut at the rocker's pivot."""
+    """Rods of 1, 3 and 2.5 m, 1 kg/m, in the xz plane, cut at the rocker's pivot."""
 
     def rod(name: str, parent: str, length: float, at: float) -> djdyn.Body:
         I = jnp.diag(jnp.array([0.0, 1.0, 1.0])) * length**3 / 12
@@ -43,8 +43,10 @@ def four_bar(closure: AbstractClosure, ground: float = 3.0) -> djdyn.Mechanism:
 TREE = (djdyn.Revolute, djdyn.Prismatic, djdyn.Cylindrical, djdyn.Spherical)
 
 
-def random_loops(seed: int, kinds: Sequence) -> tuple[djdyn.Mechanism, jnp.ndarray, jnp.ndarray]:
-    """A random tree with two random loops that are closed, and speeds that keep them so."""
+def random_loops(
+    seed: int, kinds: Sequence
+) -> tuple[djdyn.Mechanism, jnp.ndarray, jnp.ndarray]:
+    """A random tree with two closed random loops, and speeds that keep them closed."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, random_topology(seed, 6, TREE))
     q = jnp.asarray(random_q(rng, tree))

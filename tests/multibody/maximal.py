@@ -77,14 +77,16 @@ def maximal_accelerations(mechanism, q, v, tau_of=None):
             A, B = mechanism.frame(loop.parent), mechanism.frame(loop.child)
             ends = (mechanism.index(A.body), A.X_BF, mechanism.index(B.body), B.X_BF)
             ties.append((loop.joint, *ends))
+
+        def at(i, X):
+            w, v = twists[i][:3], twists[i][3:]
+            return jnp.concatenate([w, v + jnp.cross(w, X.p - poses[i].p)])
+
         found = []
         for joint, a, X_aA, b, X_bB in ties:
             X_A, X_B = place(poses[a], X_aA), place(poses[b], X_bB)
-            arm = lambda i, X: X.p - poses[i].p
-            at = lambda i, X: jnp.concatenate(
-                [twists[i][:3], twists[i][3:] + jnp.cross(twists[i][:3], arm(i, X))]
-            )
-            found.append(forbidden(joint, X_A, X_B, at(a, X_A), at(b, X_B)))
+            V_A, V_B = at(a, X_A), at(b, X_B)
+            found.append(forbidden(joint, X_A, X_B, V_A, V_B))
         return found
 
     flat = lambda V: jnp.concatenate(

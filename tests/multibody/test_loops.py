@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.multibody.loops import four_bar, random_loops
-from tests.multibody.maximal import maximal_accelerations
 
 import djdyn
 from djdyn.multibody.closing import close
 from djdyn.multibody.dynamics import accelerations, forward
 from djdyn.multibody.kinematics import forward_kinematics
 from djdyn.multibody.loop_rows import loop_reaction, loop_rows
+from tests.multibody.loops import four_bar, random_loops
+from tests.multibody.maximal import maximal_accelerations
 
 
 Z0 = jnp.array([1.0471975512, -0.4712364173, -2.1531605647])
@@ -128,7 +128,9 @@ def test_gaps_decay_as_critically_damped():
 
     first, gaps = run(y)
     # The rows are in the frame of the ground: x, z are their first and third.
-    np.testing.assert_allclose(np.abs(first[jnp.array([0, 2])]), [0.00172705, 0.00500173], atol=2e-8)
+    np.testing.assert_allclose(
+        np.abs(first[jnp.array([0, 2])]), [0.00172705, 0.00500173], atol=2e-8
+    )
     for n, ratio in ((200, 0.735759), (1000, 0.040428), (2000, 4.994e-4)):
         found = np.linalg.norm(gaps[n - 1]) / np.linalg.norm(first)
         assert found == pytest.approx(ratio, rel=2e-4)
@@ -196,14 +198,17 @@ def test_a_disc_that_rolls_down_a_plane():
     roll = djdyn.Loop("roll", "ground", "wheel", djdyn.RollingDisc(r))
     mechanism = djdyn.Mechanism((wheel,), (ground,), loops=(roll,))
     X = ground.X_BF
-    q = jnp.concatenate([X.act(jnp.array([0, 0, r])), jnp.array([np.cos(slope / 2), 0, np.sin(slope / 2), 0])])
+    q = jnp.concatenate(
+        [
+            X.act(jnp.array([0, 0, r])),
+            jnp.array([np.cos(slope / 2), 0, np.sin(slope / 2), 0]),
+        ]
+    )
     v = jnp.concatenate([jnp.array([0, 2.0, 0]), X.R @ jnp.array([2.0 * r, 0, 0])])
     assert djdyn.degrees_of_freedom(mechanism, q).degrees == 3
     v_dot = djdyn.forward_dynamics(mechanism, q, v, jnp.zeros(6))
     down = X.R.T @ v_dot[3:]
-    np.testing.assert_allclose(
-        down, [2 / 3 * 9.81 * np.sin(slope), 0, 0], atol=1e-8
-    )
+    np.testing.assert_allclose(down, [2 / 3 * 9.81 * np.sin(slope), 0, 0], atol=1e-8)
 
 
 def test_freedoms_are_counted():
@@ -232,7 +237,10 @@ def test_equilibrium_of_a_loop():
     q = djdyn.assemble(system.mechanism, jnp.array([-1.2, 0.5, 1.8]))
     rest = djdyn.equilibrium(system, system.initial_state(q=q))
     energy = lambda a: system.energy(
-        0.0, system.initial_state(q=djdyn.assemble(system.mechanism, rest.q.at[0].set(a), hold=("crank",)))
+        0.0,
+        system.initial_state(
+            q=djdyn.assemble(system.mechanism, rest.q.at[0].set(a), hold=("crank",))
+        ),
     )
     a, h = rest.q[0], 1e-3
     low, mid, high = energy(a - h), energy(a), energy(a + h)
@@ -245,10 +253,22 @@ def test_equilibrium_of_a_loop():
 @pytest.mark.parametrize(
     "build, said",
     [
-        (lambda p: djdyn.Loop("l", "end", "rocker", djdyn.Fixed()), "two frames of body 'rocker'"),
-        (lambda p: djdyn.Loop("l", "end", "nowhere", djdyn.Fixed()), "unknown frame 'nowhere'"),
-        (lambda p: djdyn.Loop("crank", "end", "pivot", djdyn.Fixed()), "has the name of"),
-        (lambda p: djdyn.LinearCoupling("l", {"crank": 1, "knee": 2}), "unknown joint 'knee'"),
+        (
+            lambda p: djdyn.Loop("l", "end", "rocker", djdyn.Fixed()),
+            "two frames of body 'rocker'",
+        ),
+        (
+            lambda p: djdyn.Loop("l", "end", "nowhere", djdyn.Fixed()),
+            "unknown frame 'nowhere'",
+        ),
+        (
+            lambda p: djdyn.Loop("crank", "end", "pivot", djdyn.Fixed()),
+            "has the name of",
+        ),
+        (
+            lambda p: djdyn.LinearCoupling("l", {"crank": 1, "knee": 2}),
+            "unknown joint 'knee'",
+        ),
         (lambda p: djdyn.LinearCoupling("l", {}), "names no joint"),
         (lambda p: djdyn.Loop("l", "end", "pivot", djdyn.Free()), "closes nothing"),
     ],
@@ -261,7 +281,9 @@ def test_bad_loops_are_refused_in_a_sentence(build, said):
 
 def test_impossible_closure_names_the_loop_and_its_gap():
     mechanism = four_bar(djdyn.Projection(), ground=9.0)
-    with pytest.raises(djdyn.AssemblyError, match="loop 'pin' does not close: a gap of"):
+    with pytest.raises(
+        djdyn.AssemblyError, match="loop 'pin' does not close: a gap of"
+    ):
         djdyn.assemble(mechanism, Z0)
     system = djdyn.System(four_bar(djdyn.Projection()))
     with pytest.raises(ValueError, match="'pin' does not stay closed with crank, coup"):

@@ -5,12 +5,13 @@ equations for the balance and steer of a bicycle*, 2007. Axes as there: x forwar
 down.
 """
 
-import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.optimize import brentq
 
 import djdyn
 from djdyn import Body, Frame, Loop, Mechanism, Revolute, translation
@@ -40,10 +41,36 @@ def bicycle() -> Mechanism:
         Body("track", "world", djdyn.Planar(), **none),
         Body("height", "track", djdyn.Prismatic((0, 0, 1)), **none),
         Body("lean", "height", Revolute((1, 0, 0)), **none),
-        turn("frame", "lean", (0, 1, 0), (0, 0, 0), 85.0, (0.3, 0, -0.9), flat(9.2, 11, 2.8, 2.4)),
-        turn("rear", "frame", (0, 1, 0), hub, 2.0, (0, 0, 0), flat(0.0603, 0.12, 0.0603)),
-        turn("fork", "frame", STEER_AXIS, crown, 4.0, bars, flat(0.05892, 0.06, 0.00708, -0.00756)),
-        turn("front", "fork", (0, 1, 0), front, 3.0, (0, 0, 0), flat(0.1405, 0.28, 0.1405)),
+        turn(
+            "frame",
+            "lean",
+            (0, 1, 0),
+            (0, 0, 0),
+            85.0,
+            (0.3, 0, -0.9),
+            flat(9.2, 11, 2.8, 2.4),
+        ),
+        turn(
+            "rear", "frame", (0, 1, 0), hub, 2.0, (0, 0, 0), flat(0.0603, 0.12, 0.0603)
+        ),
+        turn(
+            "fork",
+            "frame",
+            STEER_AXIS,
+            crown,
+            4.0,
+            bars,
+            flat(0.05892, 0.06, 0.00708, -0.00756),
+        ),
+        turn(
+            "front",
+            "fork",
+            (0, 1, 0),
+            front,
+            3.0,
+            (0, 0, 0),
+            flat(0.1405, 0.28, 0.1405),
+        ),
     )
     ground = Frame("ground", "world", djdyn.pose_rpy((0, 0, 0), (np.pi, 0, 0)))
     loops = tuple(
@@ -66,7 +93,7 @@ def rolling(
     return close_start(mechanism, q, v, ("track", "lean", "fork"), tuple(place))
 
 
-@functools.partial(jax.jit, static_argnums=())
+@jax.jit
 def linear_model(speed: Array) -> Float[Array, "4 4"]:
     """Matrix of lean, steer and their rates about straight, upright running."""
     mechanism = bicycle()
@@ -99,7 +126,5 @@ def stability_speeds() -> tuple[float, float]:
     return weave, capsize
 
 
-def _root(f, low: float, high: float) -> float:
-    from scipy.optimize import brentq
-
+def _root(f: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(f, low, high, xtol=1e-13))

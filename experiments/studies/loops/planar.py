@@ -110,7 +110,9 @@ def andrews(
     loops = tuple(Loop(end.split("_")[0] + "_pin", "joint", end, PIN) for end in ends)
     parts = {
         "motor": JointForce("crank", moment),
-        "spring": SpringDamper("spring_base", "spring_end", stiffness, 0.0, free_length),
+        "spring": SpringDamper(
+            "spring_base", "spring_end", stiffness, 0.0, free_length
+        ),
     }
     mechanism = Mechanism(bodies, frames, (0.0, 0.0, 0.0), loops)
     return djdyn.System(mechanism, parts)
@@ -139,7 +141,15 @@ def slider_crank(stiffness: float = 1.0, damping: float = 1.0) -> djdyn.System:
     constant force pulls along x at the rod's end.
     """
     crank = Body("crank", "world", Revolute(), 1.0, I_BC=about_z(1.0))
-    rod = Body("rod", "crank", Revolute(), 1.0, (1, 0, 0), about_z(2.0), translation((0.5, 0, 0)))
+    rod = Body(
+        "rod",
+        "crank",
+        Revolute(),
+        1.0,
+        (1, 0, 0),
+        about_z(2.0),
+        translation((0.5, 0, 0)),
+    )
     frames = (
         Frame("rail", "world"),
         Frame("slider", "rod", translation((1, 0, 0))),

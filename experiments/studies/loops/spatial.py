@@ -1,10 +1,13 @@
 """Spatial mechanisms with loops: Bricard's linkage, a slider crank, a harvester."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.integrate import solve_ivp
 
 import djdyn
 from djdyn import Body, Frame, Free, Loop, Mechanism, Revolute, Universal, translation
+from djdyn.multibody.spatial import quat_from_rotation
 
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -26,7 +29,15 @@ def bricard() -> djdyn.System:
         before = points[k] - points[k - 1] if k else points[0]
         parent = bodies[-1].name if bodies else "world"
         bodies.append(
-            Body(f"rod{k + 1}", parent, Revolute(axis), 1.0, step / 2, I, translation(before))
+            Body(
+                f"rod{k + 1}",
+                parent,
+                Revolute(axis),
+                1.0,
+                step / 2,
+                I,
+                translation(before),
+            )
         )
         frames.append(Frame(f"P{k + 1}", f"rod{k + 1}", translation(step)))
     loop = Loop("closure", "ground", "P5", Revolute(X))
@@ -42,13 +53,56 @@ def slider_crank() -> djdyn.System:
     crank = Body("crank", "world", Revolute(X), 0.12, (0, 0, 0.04),
                  np.diag([1e-4, 1e-4, 1e-5]), translation((0, 0.1, 0.12)))  # fmt: skip
     slider = Body("slider", "world", djdyn.Prismatic(X), 2.0)
-    rod = Body("rod", "slider", Universal(Z, Y), 0.5, (-0.15, 0, 0), np.diag([4e-4, 4e-3, 4e-3]))
+    rod = Body(
+        "rod",
+        "slider",
+        Universal(Z, Y),
+        0.5,
+        (-0.15, 0, 0),
+        np.diag([4e-4, 4e-3, 4e-3]),
+    )
     frames = (
         Frame("pin", "crank", translation((0, 0, 0.08))),
         Frame("rod_end", "rod", translation((-0.3, 0, 0))),
     )
     ball = Loop("ball", "pin", "rod_end", djdyn.Spherical())
     return djdyn.System(Mechanism((crank, slider, rod), frames, loops=(ball,)))
+
+
+def crank_angles(times: np.ndarray) -> np.ndarray:
+    r"""Return the crank's angle, from the energy and geometry of its one freedom.
+
+    With the pin at $(0, y, z)$ the rod's angles about z and y follow, and with them all
+    speeds per unit of the crank's: $\dot\theta^2 = 2(E - V)/m(\theta)$.
+    """
+    pin = lambda a: jnp.stack([0.1 - 0.08 * jnp.sin(a), 0.12 + 0.08 * jnp.cos(a)])
+
+    def shape(a):  # yaw and pitch of the rod, place of the slider, middle of the rod
+        y, z = pin(a)
+        pitch = jnp.arcsin(z / 0.3)
+        yaw = jnp.arcsin(-y / (0.3 * jnp.cos(pitch)))
+        x = 0.3 * jnp.cos(yaw) * jnp.cos(pitch)
+        return jnp.stack([yaw, pitch, x, x / 2, y / 2, z / 2])
+
+    @jax.jit
+    def mass_and_height(a):
+        at, rate = jax.jvp(shape, (a,), (jnp.ones_like(a),))
+        spin = rate[0] * jnp.stack([-jnp.sin(at[1]), 0.0 * a, jnp.cos(at[1])])
+        spin = spin.at[1].set(rate[1])
+        m = 1e-4 + 0.12 * 0.04**2 + 2 * rate[2] ** 2 + 0.5 * rate[3:] @ rate[3:]
+        m += spin**2 @ jnp.array([4e-4, 4e-3, 4e-3])
+        weight = 9.81 * (0.12 * 0.04 * jnp.cos(a) + 0.5 * at[5])
+        return m, weight
+
+    m0, V0 = mass_and_height(0.0)
+    total = m0 * 6.0**2 / 2 + V0
+
+    def rate(t, a):
+        m, V = mass_and_height(a[0])
+        return [np.sqrt(2 * (total - V) / m)]
+
+    how = {"rtol": 1e-11, "atol": 1e-12, "method": "DOP853", "t_eval": times}
+    return solve_ivp(rate, (0.0, times[-1]), [0.0], **how).y[0]
 
 
 HARVESTER = (  # body, axis, joint in parent, mass, centre, inertia: proposed values
@@ -87,10 +141,10 @@ def harvester_in_global_coordinates(stiffness: float, iterations: int) -> Mechan
     return Mechanism(tuple(bodies), tuple(frames), loops=tuple(loops), closure=way)
 
 
-def in_global_coordinates(q: jnp.ndarray, v: jnp.ndarray) -> tuple[jnp.ndarray, jnp.ndarray]:
+def in_global_coordinates(
+    q: jnp.ndarray, v: jnp.ndarray
+) -> tuple[jnp.ndarray, jnp.ndarray]:
     """Coordinates and speeds of the free bodies at their centres of mass."""
-    from djdyn.multibody.spatial import quat_from_rotation
-
     world = djdyn.forward_kinematics(harvester(), q, v)
     places, speeds = [], []
     for k, (_, _, _, _, c, _) in enumerate(HARVESTER, start=1):
