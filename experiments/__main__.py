@@ -59,6 +59,7 @@ BENCHMARKS = {
     "cable": "experiments.benchmarks.cable",
     "contact": "experiments.benchmarks.contact",
     "hydraulic-boom": "experiments.benchmarks.hydraulic_boom",
+    "loops": "experiments.benchmarks.loops",
     "titan4": "experiments.benchmarks.titan4",
 }
 

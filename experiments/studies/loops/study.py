@@ -6,7 +6,7 @@ bicycle of Meijaard et al. (2007), and worked four-bars and harvesters after Bah
 """
 
 import djdyn
-from djdyn.view import draw
+from djdyn.view.machine import draw
 
 from ...harness.study import Study
 from . import cases, comparison, planar, spatial
@@ -92,8 +92,8 @@ def summary(found: dict[str, float]) -> str:
     of = lambda name: f"{found[f'loops.{name}']:.1g}"
     said = (
         f"Andrews' squeezer ends within {of('andrews.max_error')} rad of the published "
-        f"angles, Bricard's overconstrained linkage within {of('bricard.error')} m, and "
-        f"no loop of any case opens by more than {of('closure.worst')} m."
+        f"angles, Bricard's overconstrained linkage within {of('bricard.error')} m. No "
+        f"loop opens by more than {of('closure.worst')} m."
     )
     if "loops.four_bars_40.error" in found:
         said += (
