@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..typing import Mat3, Mat6, Scalar, Vec3, known, optional, si
+from .flexible.body import FlexibleBody, FlexibleRow, with_rows
 from .joints import AbstractJoint
 from .spatial import Pose, identity_pose, spatial_inertia
 
@@ -132,9 +133,14 @@ def check_inertia(name: str, mass, p_BC, I_BC, A_B) -> None:
 
 
 class Mechanism(eqx.Module):
-    """Bodies, parents before children. Body 0 of every stacked array is the world."""
+    """Bodies, parents before children. Body 0 of every stacked array is the world.
 
-    bodies: tuple[Body, ...]
+    A flexible body is followed by rows of its own, for its modes and its nodes.
+    """
+
+    bodies: tuple[Body | FlexibleBody | FlexibleRow, ...] = eqx.field(
+        converter=with_rows
+    )
     frames: tuple[Frame, ...] = ()
     gravity_W: Vec3 = eqx.field(converter=si("m/s^2"), default=(0.0, 0.0, -9.81))
 
@@ -173,6 +179,7 @@ class Mechanism(eqx.Module):
             heavy = np.array([False, *some])
             for body, carried in zip(self.bodies, self.supports.T[1:], strict=True):
                 geared = body.armature is not None and np.all(body.armature > 0)
+                geared = geared or isinstance(body, FlexibleRow)
                 if body.joint.nv and not geared and not np.any(heavy & carried):
                     raise ValueError(
                         f"body {body.name!r}: the last of a chain needs mass"
