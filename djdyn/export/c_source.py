@@ -22,7 +22,7 @@ from ..simulation.solvers.fixed_step import METHODS, Clock, one_step
 from ..simulation.vector_field import Field, Inputs
 from ..system.parameters import parameters
 from ..system.state import State
-from ..system.system import System
+from ..system.system import System, prepared
 from ..typing import Scalar
 
 
@@ -169,9 +169,11 @@ def export_c(
     nothing = jnp.zeros(0, flat.dtype)  # gives an empty list a type
     given, shaped = ravel_pytree([*(system.inputs[name] for name in names), nothing])
 
+    ready = prepared(system)
+
     def field(u: Array) -> Field:
         now = dict(zip(names, shaped(u), strict=False))
-        return Field(system, {**now, **(inputs or {})}, {}, unravel, False)
+        return Field(ready, {**now, **(inputs or {})}, {}, unravel, False)
 
     def function(what: str, fn: Callable[..., Array]) -> CFunction:
         closed = jax.make_jaxpr(fn)(jnp.zeros((), flat.dtype), flat, given)

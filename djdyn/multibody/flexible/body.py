@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...typing import Mat3, Mat6, Scalar, Vec3, check_values, known, optional, si
+from ...typing import Mat3, Mat6, Scalar, Vec3, check_values, optional, si
 from ..joints import AbstractJoint, AbstractVectorJoint, Fixed
 from ..spatial import Pose, identity_pose, skew
 from .beams import Beam
@@ -419,24 +419,35 @@ def with_rows(bodies: Sequence[Any]) -> tuple[Any, ...]:
 def reduced_mechanism(mechanism: Any) -> Any:
     """Return the mechanism with its flexible bodies reduced, once for all.
 
-    For who evaluates one mechanism many times: a reduced body that is given other
-    numbers keeps its old shape, unless the new ones are stand-ins in a trace.
+    For who evaluates one mechanism many times. A body that has been reduced keeps its
+    shape: give other numbers to the mechanism that this one was made from.
     """
-    rows = [i for i, b in enumerate(mechanism.bodies) if isinstance(b, FlexibleBody)]
-    if not rows:
+    rows = flexible_rows(mechanism)
+    return _with_shapes(mechanism, {i: body.shape() for i, body in rows.items()})
+
+
+def without_old_shapes(mechanism: Any, before: Any) -> Any:
+    """Return the mechanism with the shapes of `before` forgotten where bodies have
+    other numbers.
+    """
+    old, changed = flexible_rows(before), {}
+    for row, body in flexible_rows(mechanism).items():
+        own = [jax.tree.leaves(_bare(b)) for b in (body, old[row])]
+        if any(x is not y for x, y in zip(*own, strict=True)):
+            changed[row] = None
+    return _with_shapes(mechanism, changed)
+
+
+def _bare(body: FlexibleBody) -> FlexibleBody:
+    return eqx.tree_at(lambda b: b.reduced, body, None, is_leaf=lambda x: x is None)
+
+
+def _with_shapes(mechanism: Any, shapes: Mapping[int, Reduced | None]) -> Any:
+    if not shapes:
         return mechanism
-    where = lambda m: [m.bodies[i].reduced for i in rows]
-    new = [_refreshed(mechanism.bodies[i]) for i in rows]
+    where = lambda m: [m.bodies[row - 1].reduced for row in shapes]
+    new = list(shapes.values())
     return eqx.tree_at(where, mechanism, new, is_leaf=lambda x: x is None)
-
-
-def _refreshed(body: FlexibleBody) -> Reduced:
-    sources = eqx.tree_at(
-        lambda b: b.reduced, body, None, is_leaf=lambda x: x is None
-    )
-    if body.reduced is not None and known(*jax.tree.leaves(sources)):
-        return body.reduced
-    return reduce(sources)
 
 
 def flexible_rows(mechanism: Any) -> Mapping[int, FlexibleBody]:
