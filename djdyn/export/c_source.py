@@ -155,6 +155,7 @@ def export_c(
         ```
     """
     path = Path(path)
+    ready = prepared(system)
     y0 = system.initial_state() if initial_state is None else initial_state
     changes = {"solver": "semi_implicit", **changes} if options is None else changes
     chosen = resolve_options(options, **changes)
@@ -168,8 +169,6 @@ def export_c(
     names = [name for name in system.inputs if name not in (inputs or {})]
     nothing = jnp.zeros(0, flat.dtype)  # gives an empty list a type
     given, shaped = ravel_pytree([*(system.inputs[name] for name in names), nothing])
-
-    ready = prepared(system)
 
     def field(u: Array) -> Field:
         now = dict(zip(names, shaped(u), strict=False))

@@ -112,7 +112,9 @@ def warn_of_spin(trajectory: Trajectory) -> None:
     """Warn where flexible bodies turn so fast that stress would stiffen them."""
     mechanism = trajectory.system.mechanism
     for body in flexible_rows(mechanism).values():
-        if (body.stress_stiffening and isinstance(body.model, Beam)) or not body.n_modes:
+        if (
+            body.stress_stiffening and isinstance(body.model, Beam)
+        ) or not body.n_modes:
             continue
         if not known(*jax.tree.leaves(body)):
             continue

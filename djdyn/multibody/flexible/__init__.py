@@ -7,7 +7,11 @@ kinematics and forces at an instant).
 """
 
 from .beams import Beam as Beam, Piece as Piece
-from .body import FlexibleBody as FlexibleBody, reduced_mechanism as reduced_mechanism
+from .body import (
+    FlexibleBody as FlexibleBody,
+    reduced_mechanism as reduced_mechanism,
+    shape_points as shape_points,
+)
 from .finite_elements import (
     FiniteElements as FiniteElements,
     read_finite_elements as read_finite_elements,

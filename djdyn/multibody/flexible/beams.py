@@ -2,13 +2,13 @@ r"""Straight beams in space as finite elements, along x of their body.
 
 An element has two nodes with $(u, v, w, \theta_x, \theta_y, \theta_z)$ each. Bending is
 interpolated by the exact shapes of an element without loads: cubics of Euler and
-Bernoulli, or those of Timoshenko with $\Phi = 12EI/(\kappa GA\,\ell^2)$, which do not lock
-(Przemieniecki, *Theory of Matrix Structural Analysis*, 1968). Axial displacement and
-twist are linear. Matrices are integrated at five Gauss points, which is exact for
+Bernoulli, or those of Timoshenko with $\Phi = 12EI/(\kappa GA\,\ell^2)$, which do not
+lock (Przemieniecki, *Theory of Matrix Structural Analysis*, 1968). Axial displacement
+and twist are linear. Matrices are integrated at five Gauss points, which is exact for
 sections whose sizes change linearly.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -76,7 +76,7 @@ class Elements(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """Bending shapes of an element at a point, by $(v_1, \\theta_1, v_2, \\theta_2)$."""
+    """Bending shapes of an element at a point, by deflection and slope of its ends."""
 
     value: Array
     slope: Array
@@ -97,9 +97,7 @@ class Beam(eqx.Module):
     E: Scalar = eqx.field(converter=si("Pa", above=0.0))
     G: Scalar = eqx.field(converter=si("Pa", above=0.0))
     density: Scalar = eqx.field(converter=si("kg/m^3", above=0.0))
-    theory: Literal["euler_bernoulli", "timoshenko"] = eqx.field(
-        static=True, default="euler_bernoulli"
-    )
+    theory: str = eqx.field(static=True, default="euler_bernoulli")
     rotary_inertia: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
@@ -189,9 +187,9 @@ class Beam(eqx.Module):
         """Mass and stiffness matrix of an element, 12 by 12."""
         L, s = e.length, e.at
         weights = L * WEIGHTS
-        u, theta, strains = jax.vmap(
-            lambda x: element_shapes(x, L, soft_xy, soft_xz)
-        )(jnp.asarray(POINTS))
+        u, theta, strains = jax.vmap(lambda x: element_shapes(x, L, soft_xy, soft_xz))(
+            jnp.asarray(POINTS)
+        )
         EA, GJ = self.E * s.area, self.G * s.torsion
         none = jnp.zeros_like(EA)
         shear = [none, none]
@@ -207,8 +205,8 @@ class Beam(eqx.Module):
         return self.density * M, K
 
     def mass_points(self) -> MassPoints:
-        """Four particles on each Gauss point's section, with its second moments; without
-        rotary inertia one.
+        """Four particles on each Gauss point's section, with its second moments; one
+        without rotary inertia.
         """
         e = self._elements()
         shapes = lambda x, L, xy, xz: element_shapes(x, L, xy, xz)[:2]
@@ -248,7 +246,7 @@ class Beam(eqx.Module):
     def shortening(self, modes: Float[Array, "dofs m"]) -> tuple[Array, Array]:
         r"""How bending draws the beam together, at nodes and at `mass_points`.
 
-        Pairs of modes move the point $x$ along the beam by $\tfrac12\eta^\top G\eta$ with
+        Pairs of modes move the point $x$ along the beam by $\tfrac12\eta^\top G\eta$,
         $G_{ij} = -\int_0^x (v_i'v_j' + w_i'w_j')\,dx$.
         """
         e, n = self._elements(), self.n_nodes - 1
@@ -272,7 +270,7 @@ class Beam(eqx.Module):
         part = part.reshape(n, len(POINTS), len(INNER), *part.shape[2:])
         weights = POINTS[:, None] * INNER_WEIGHTS
         part = jnp.einsum("n,gs,ngsij->ngij", e.length, weights, part)
-        points = (nodes[:-1, None] - part).reshape(-1, *part.shape[2:])
+        points = (nodes[:-1, None] - part).reshape(n * len(POINTS), *part.shape[2:])
         return nodes, jnp.concatenate([points] * (4 if self.rotary_inertia else 1))
 
 

@@ -8,7 +8,7 @@ parts sit on it as on any body.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,100 +17,18 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...typing import Mat3, Mat6, Scalar, Vec3, check_values, optional, si
-from ..joints import AbstractJoint, AbstractVectorJoint, Fixed
+from ..joints import AbstractJoint, Fixed
 from ..spatial import Pose, identity_pose, skew
+from .attachment import FlexibleRow, Modal, Nodes, attachment_nodes
 from .beams import Beam
 from .finite_elements import FiniteElements
 from .reduction import (
     craig_bampton,
     krylov,
     orthonormal,
-    symmetric_eigen,
     vibration_modes,
 )
-from .shape_integrals import (
-    ShapeIntegrals,
-    moments_of_nodes,
-    moments_of_points,
-    shape_integrals,
-)
-
-
-Method = Literal["craig_bampton", "vibration", "krylov"]
-METHODS = ("craig_bampton", "vibration", "krylov")
-
-
-class Modal(AbstractVectorJoint):
-    """Owns the modal coordinates of a flexible body; by itself it moves nothing."""
-
-    size: int = eqx.field(static=True)
-
-    @property
-    def nq(self) -> int:
-        """Number of modes."""
-        return self.size
-
-    @property
-    def nv(self) -> int:
-        """Number of modes."""
-        return self.size
-
-    def pose(self, q: Float[Array, " nq"], t: Scalar) -> Pose:
-        del q, t
-        return identity_pose()
-
-    def subspace(self, q: Float[Array, " nq"]) -> Float[Array, "nv 6"]:
-        return jnp.zeros((self.size, 6), q.dtype)
-
-
-class FlexibleRow(eqx.Module):
-    """A row of a mechanism that belongs to a flexible body: its modes, or a node."""
-
-    name: str = eqx.field(static=True)
-    parent: str = eqx.field(static=True)
-    joint: AbstractJoint
-
-    joint_name = ""
-    any_inertia = False
-    armature = None
-    A_B = None
-
-    @property
-    def mass(self) -> Scalar:
-        """None of its own."""
-        return jnp.zeros(())
-
-    @property
-    def p_BC(self) -> Vec3:
-        """The origin, for want of mass."""
-        return jnp.zeros(3)
-
-    @property
-    def I_BC(self) -> Mat3:
-        """None of its own."""
-        return jnp.zeros((3, 3))
-
-    @property
-    def J_B(self) -> Mat3:
-        """None of its own."""
-        return jnp.zeros((3, 3))
-
-    @property
-    def X_PJ(self) -> Pose:
-        """The reference's own place: nodes are placed by the modes."""
-        return identity_pose()
-
-
-class Nodes(eqx.Module):
-    """Attachment nodes: places, and displacements and rotations per mode.
-
-    `G` is what pairs of modes take from the length; see `shape_integrals`.
-    """
-
-    p0: Float[Array, "k 3"]
-    Psi: Float[Array, "k m 3"]
-    Theta: Float[Array, "k m 3"]
-    G: Float[Array, "k m m"]
+from .shape_integrals import ShapeIntegrals, second_moments, shape_integrals
 
 
 class Reduced(eqx.Module):
@@ -120,6 +38,9 @@ class Reduced(eqx.Module):
     K: Float[Array, "m m"]
     D: Float[Array, "m m"]
     nodes: Nodes
+
+
+METHODS = ("craig_bampton", "vibration", "krylov")
 
 
 def _pairs(modes: Any) -> tuple[tuple[str, int], ...]:
@@ -170,7 +91,7 @@ class FlexibleBody(eqx.Module):
     reference: tuple[int, ...] = eqx.field(
         static=True, converter=_indices, default=(0,)
     )
-    method: Method = eqx.field(static=True, default="craig_bampton")
+    method: str = eqx.field(static=True, default="craig_bampton")
     damping: Float[Array, "*m"] = eqx.field(
         converter=si("1", at_least=0.0), default=0.0
     )
@@ -200,7 +121,9 @@ class FlexibleBody(eqx.Module):
         for family, count in self.modes:
             if family not in families:
                 there = ", ".join(families)
-                raise ValueError(f"unknown family of modes {family!r}; there is {there}")
+                raise ValueError(
+                    f"unknown family of modes {family!r}; there is {there}"
+                )
             if not isinstance(count, int) or count < 0:
                 raise ValueError(f"a number of modes is 0 or more, not {count!r}")
         for name, where in (*self.nodes, ("reference", self.reference)):
@@ -208,7 +131,7 @@ class FlexibleBody(eqx.Module):
                 raise ValueError(f"{name}: nodes {list(where)} are not among {n}")
             if name in ("modes", ""):
                 raise ValueError(f"a node cannot be called {name!r}")
-        if self.model.node_dofs == 3 and len(self._node_set(self.reference)) < 3:
+        if self.model.node_dofs == 3 and len(self.node_set(self.reference)) < 3:
             raise ValueError(
                 "nodes without rotations hold a frame by three of them, not on a line: "
                 f"reference has {len(self.reference)}"
@@ -228,7 +151,8 @@ class FlexibleBody(eqx.Module):
                 )
         if self.damping.shape not in ((), (self.n_modes,)):
             raise ValueError(
-                f"damping has shape {self.damping.shape}, there are {self.n_modes} modes"
+                f"damping has shape {self.damping.shape}, but there are "
+                f"{self.n_modes} modes"
             )
 
     # Structure ----------------------------------------------------------------------
@@ -251,12 +175,13 @@ class FlexibleBody(eqx.Module):
             *(FlexibleRow(f"{self.name}.{k}", modes, Fixed()) for k, _ in self.nodes),
         )
 
-    def _node_set(self, where: tuple[int, ...]) -> np.ndarray:
+    def node_set(self, where: tuple[int, ...]) -> np.ndarray:
+        """Return the nodes that indices stand for, each once."""
         return np.unique(np.array(where) % self.model.n_nodes)
 
     def _free_nodes(self) -> np.ndarray:
         every = np.arange(self.model.n_nodes)
-        return np.setdiff1d(every, self._node_set(self.reference))
+        return np.setdiff1d(every, self.node_set(self.reference))
 
     def _dofs(self, family: str, nodes: np.ndarray) -> np.ndarray:
         """Places of these nodes' degrees of freedom within their family."""
@@ -264,7 +189,7 @@ class FlexibleBody(eqx.Module):
         return np.flatnonzero(np.isin(owner, nodes))
 
     def _boundary(self, family: str) -> np.ndarray:
-        attached = [self._node_set(where) for _, where in self.nodes]
+        attached = [self.node_set(where) for _, where in self.nodes]
         nodes = np.concatenate([np.zeros(0, int), *attached])
         return self._dofs(family, np.intersect1d(nodes, self._free_nodes()))
 
@@ -273,7 +198,7 @@ class FlexibleBody(eqx.Module):
     @property
     def origin(self) -> Vec3:
         """The mean of the reference nodes, in the axes of the model."""
-        return jnp.mean(self.model.positions[self._node_set(self.reference)], 0)
+        return jnp.mean(self.model.positions[self.node_set(self.reference)], 0)
 
     @property
     def mass(self) -> Scalar:
@@ -324,12 +249,12 @@ class FlexibleBody(eqx.Module):
         return jnp.concatenate(found, 1)
 
     def _own_basis(self, M: Array, K: Array, family: str, n: int) -> Array:
-        held = self._dofs(family, self._node_set(self.reference))
+        held = self._dofs(family, self.node_set(self.reference))
         if self.method == "vibration":
             return vibration_modes(M, K, n, held)
         if self.method == "craig_bampton":
             return craig_bampton(M, K, self._boundary(family), n, held)
-        last = self._dofs(family, self._node_set(self.nodes[-1][1]))
+        last = self._dofs(family, self.node_set(self.nodes[-1][1]))
         return krylov(M, K, jnp.zeros(len(M), M.dtype).at[last].set(1.0), n, held)
 
     def frequencies(self) -> Float[Array, " m"]:
@@ -342,68 +267,38 @@ class FlexibleBody(eqx.Module):
 @eqx.filter_jit
 def reduce(body: FlexibleBody) -> Reduced:
     """Reduce a flexible body's model to its modes."""
-    modes, origin = body.basis(), body.origin
-    _, K = body.model.matrices()
-    at_nodes = G = None
-    if isinstance(body.model, Beam):
-        if body.stress_stiffening:
-            at_nodes, G = body.model.shortening(modes)
-            there = at_nodes[body._node_set(body.reference)[0]][None]
-            at_nodes, G = at_nodes - there, G - there
-        moments = moments_of_points(body.model.mass_points(), origin, modes, G)
-    else:
-        moments = moments_of_nodes(body.model, origin, modes)
-    integrals = shape_integrals(body.model, origin, modes, moments)
-    K = modes.T @ K @ modes
+    modes, at = body.basis(), body.node_set(body.reference)
+    moments, bent = second_moments(body.model, modes, at, body.stress_stiffening)
+    integrals = shape_integrals(body.model, body.origin, modes, moments)
+    K = modes.T @ body.model.matrices()[1] @ modes
     K, M = 0.5 * (K + K.T), integrals.M_ff
     omega = jnp.sqrt(jnp.diagonal(K) / jnp.diagonal(M))
     D = jnp.diag(2 * body.damping * omega * jnp.diagonal(M))
     D = D + body.mass_damping * M + body.stiffness_damping * K
-    return Reduced(integrals, K, D, _nodes(body, modes, origin, at_nodes))
+    where = [body.node_set(own) for _, own in body.nodes]
+    nodes = attachment_nodes(body.model, modes, where, body.origin, bent)
+    return Reduced(integrals, K, D, nodes)
 
 
-def _nodes(
-    body: FlexibleBody, modes: Array, origin: Vec3, at_nodes: Array | None
-) -> Nodes:
-    """Places and modes of the attachments; several nodes move their mean."""
-    dofs, x = body.model.node_dofs, body.model.positions
-    moved = jnp.swapaxes(modes.reshape(len(x), dofs, -1), 1, 2)  # [node, mode, dof]
-    m = modes.shape[1]
-    p0, Psi, Theta, G = [], [], [], []
-    for _, where in body.nodes:
-        own = body._node_set(where)
-        centre = jnp.mean(x[own], 0)
-        p0.append(centre - origin)
-        Psi.append(jnp.mean(moved[own, :, :3], 0))
-        if len(own) > 1:
-            Theta.append(_mean_rotation(x[own] - centre[None], moved[own, :, :3]))
-        else:
-            turns = moved[own[0], :, 3:]
-            Theta.append(turns if dofs == 6 else jnp.zeros((m, 3), x.dtype))
-        none = jnp.zeros((m, m), x.dtype)
-        G.append(none if at_nodes is None else jnp.mean(at_nodes[own], 0))
-    stack = lambda rows, *shape: (
-        jnp.stack(rows) if rows else jnp.zeros((0, *shape), x.dtype)
-    )
-    return Nodes(
-        stack(p0, 3), stack(Psi, m, 3), stack(Theta, m, 3), stack(G, m, m)
-    )
+def shape_points(
+    body: FlexibleBody, eta: Float[Array, " m"]
+) -> Float[Array, "nodes 3"]:
+    """Return the places of all nodes of a body that is bent, in its own axes.
 
+    !!! example
 
-def _mean_rotation(
-    arms: Float[Array, "n 3"], moved: Float[Array, "n m 3"]
-) -> Float[Array, "m 3"]:
-    """The small rotation that fits displacements best, for each mode.
-
-    Nodes on one line do not tell how they turn about it: that is left out.
+        ```python
+        shape_points(boom, trajectory.q("boom.modes")[-1])
+        ```
     """
-    levers = skew(arms)
-    normal = jnp.einsum("nka,nkb->ab", levers, levers)
-    told = jnp.einsum("nab,nmb->ma", levers, moved)
-    values, axes = symmetric_eigen(normal)
-    seen = values > 1e-9 * values[-1]
-    share = jnp.where(seen, 1 / jnp.where(seen, values, 1.0), 0.0)
-    return jnp.einsum("ab,b,cb,mc->ma", axes, share, axes, told)
+    model, modes = body.model, body.basis()
+    moved = (modes @ eta).reshape(model.n_nodes, model.node_dofs)[:, :3]
+    at = body.node_set(body.reference)
+    _, G = second_moments(model, modes, at, body.stress_stiffening)
+    if G is not None:
+        short = 0.5 * jnp.einsum("nij,i,j->n", G, eta, eta)
+        moved = moved + jnp.pad(short[:, None], ((0, 0), (0, 2)))
+    return model.positions - body.origin[None] + moved
 
 
 def with_rows(bodies: Sequence[Any]) -> tuple[Any, ...]:

@@ -23,9 +23,7 @@ class FiniteElements(eqx.Module):
 
     positions: Float[Array, "nodes 3"] = eqx.field(converter=si("m"))
     mass_matrix: Float[Array, "dofs dofs"] = eqx.field(converter=si("kg, kg m, kg m^2"))
-    stiffness_matrix: Float[Array, "dofs dofs"] = eqx.field(
-        converter=si("N/m, N, N m")
-    )
+    stiffness_matrix: Float[Array, "dofs dofs"] = eqx.field(converter=si("N/m, N, N m"))
 
     def __check_init__(self):
         check_values(self)

@@ -15,11 +15,11 @@ Q_{1ji})\dot\eta_i - \tfrac12\,\omega\cdot\frac{\partial J}{\partial\eta_j}\omeg
 which are the Lagrangian equations of the body in quasi-velocities.
 
 A node turns by the rotation with the Rodrigues vector $\theta = \Theta\eta$ (the
-quaternion $1, \theta/2$), which equals that of the modes' small angles up to third order
-and is a rotation for all.
+quaternion $1, \theta/2$), which equals that of the modes' small angles up to third
+order and is a rotation for all.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -28,12 +28,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...typing import Scalar, Vec3, Vec6
+from ..mechanism import Mechanism
 from ..spatial import Pose, cross, quat_to_rotation, shift_twist
-from .body import FlexibleBody, Reduced, flexible_rows
-
-
-if TYPE_CHECKING:
-    from ..mechanism import Mechanism
+from .body import Reduced, flexible_rows
 
 
 class Deformation(NamedTuple):
@@ -100,7 +97,7 @@ class Flexion(eqx.Module):
     def jacobians(
         self, p: Float[Array, "n 3"], p_W: Float[Array, "bodies 3"], carried: np.ndarray
     ) -> Float[Array, "n nv 6"]:
-        """What bending adds to the twists at points `p`, on bodies `carried` by rows."""
+        """What bending adds to twists at points `p`, on bodies `carried` by rows."""
         found = jnp.zeros((len(p), *self.force.shape, 6), p.dtype)
         for n, N in zip(self.nodes, self.N_W, strict=True):
             arms = (p - p_W[n][None])[:, None]
@@ -117,7 +114,7 @@ class Flexion(eqx.Module):
         return jnp.asarray(here, x.dtype) @ x
 
 
-def deformations(mechanism: "Mechanism", q: Array, v: Array) -> dict[int, Deformation]:
+def deformations(mechanism: Mechanism, q: Array, v: Array) -> dict[int, Deformation]:
     """Return the deformations of all flexible bodies, by their row."""
     found = {}
     for row, body in flexible_rows(mechanism).items():
@@ -173,12 +170,12 @@ def _node_motion(shape: Reduced, k: int) -> tuple:
 
 
 def flexion(
-    mechanism: "Mechanism",
+    mechanism: Mechanism,
     found: dict[int, Deformation],
     X_WB: Pose,
     w_WB: Float[Array, "bodies 3"],
 ) -> Flexion:
-    """Return all flexible bodies in world axes, once their frames' motions are known."""
+    """Return all flexible bodies in world axes, from the motions of their frames."""
     bodies = flexible_rows(mechanism)
     nodes, N_W, C_W, bias_W = [], [], [], []
     nv, dtype = mechanism.nv, X_WB.p.dtype
@@ -214,7 +211,7 @@ def flexion(
 
 
 def _turned(R: Float[Array, "3 3"], x: Float[Array, "n 6"]) -> Float[Array, "n 6"]:
-    return jnp.einsum("ij,nkj->nki", R, x.reshape(-1, 2, 3)).reshape(-1, 6)
+    return jnp.einsum("ij,nkj->nki", R, x.reshape(len(x), 2, 3)).reshape(len(x), 6)
 
 
 def _bias(d: Deformation, w: Vec3) -> tuple[Vec6, Float[Array, " m"]]:

@@ -1,8 +1,8 @@
 r"""Few modes in place of many nodes.
 
 A basis $\Phi$ has one column a mode and stands for $u = \Phi\eta$; matrices become
-$\Phi^\top M\Phi$ and $\Phi^\top K\Phi$. All functions take free matrices and the degrees
-of freedom that are `held`, whose rows in the basis are zero.
+$\Phi^\top M\Phi$ and $\Phi^\top K\Phi$. All functions take free matrices and the
+degrees of freedom that are `held`, whose rows in the basis are zero.
 
 Eigenvectors are differentiated by the rule of distinct eigenvalues. Within a pair that
 coincides they are arbitrary up to a turn, and so is the derivative of the turn: it is
@@ -115,9 +115,7 @@ def guyan(K: Array, boundary: Held, held: Held = ()) -> Basis:
     return modes
 
 
-def craig_bampton(
-    M: Array, K: Array, boundary: Held, n: int, held: Held = ()
-) -> Basis:
+def craig_bampton(M: Array, K: Array, boundary: Held, n: int, held: Held = ()) -> Basis:
     """Return static modes and the lowest `n` modes with the boundary at rest.
 
     Craig and Bampton, *Coupling of substructures for dynamic analyses*, 1968.
@@ -175,6 +173,8 @@ def orthonormal(
 
     Rigid motions among them have $\omega^2 = 0$ and come first.
     """
+    if not basis.shape[1]:
+        return jnp.zeros(0, M.dtype), basis
     values, turn = natural_modes(basis.T @ M @ basis, basis.T @ K @ basis)
     return values[:n], (basis @ turn)[:, :n]
 
@@ -186,9 +186,9 @@ def orthonormal(
 class ReductionReport:
     """A reduced model beside the full one.
 
-    Frequencies are relative errors of the elastic modes, `assurance` the modal
-    assurance criterion of each pair, `static` the relative error of the deflection under
-    the load.
+    `frequency_error` is relative, of the elastic modes; `assurance` is the modal
+    assurance criterion of each pair, `static` the relative error of the deflection
+    under the load.
     """
 
     full: np.ndarray  # Hz
@@ -198,7 +198,9 @@ class ReductionReport:
     static: float
 
     def __str__(self) -> str:
-        head = f"{'mode':>4} {'full (Hz)':>12} {'reduced (Hz)':>13} {'error':>10} {'MAC':>9}"
+        names = ("mode", "full (Hz)", "reduced (Hz)", "error", "MAC")
+        wide = (4, 12, 13, 10, 9)
+        head = " ".join(f"{k:>{w}}" for k, w in zip(names, wide, strict=True))
         rows = [
             f"{i + 1:>4} {a:>12.6g} {b:>13.6g} {e:>10.3e} {c:>9.6f}"
             for i, (a, b, e, c) in enumerate(

@@ -1,8 +1,8 @@
 r"""Cross sections of beams along x: y is across, z is up.
 
 $I_y = \int z^2\,dA$ resists bending in the xz plane, $I_z = \int y^2\,dA$ that in the
-xy plane. The shear factors $\kappa$ are the shares of the area that carry shear (Cowper,
-*The shear coefficient in Timoshenko's beam theory*, 1966).
+xy plane. The shear factors $\kappa$ are the shares of the area that carry shear
+(Cowper, *The shear coefficient in Timoshenko's beam theory*, 1966).
 """
 
 import abc
@@ -27,7 +27,7 @@ class SectionProperties(NamedTuple):
 
 
 class AbstractSection(eqx.Module):
-    """A cross section; sizes of tapered beams are interpolated between two of a kind."""
+    """A cross section; sizes of tapered beams go from those of one to another."""
 
     def __check_init__(self):
         check_values(self)

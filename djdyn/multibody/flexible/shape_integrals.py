@@ -15,15 +15,16 @@ and $\int\phi_i\cdot\phi_j = M_{ff}$, all per unit of mass. Whatever these tenso
 the equations that follow from them conserve energy and momentum: the kinetic energy is
 one form of all speeds, and $\int\phi + \dots$ is the derivative of $h$.
 
-The second-order term of the length is the stress stiffening: in $J_2$ that of rotation,
-in $H$ that of weight and acceleration along the beam, and, as nodes move by it too, that
-of all loads on them.
+The second-order term of the length is the stress stiffening: in $J_2$ that of
+rotation, in $H$ that of weight and acceleration along the beam, and, as nodes move by
+it too, that of all loads on them.
 """
 
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ...typing import Mat3, Scalar, Vec3
@@ -60,6 +61,27 @@ class SecondMoments(NamedTuple):
     second: Float[Array, "m m 3 3"]  # of phi_i and phi_j
     short: Float[Array, "m m 3"]  # of x and what is taken from the length
     H: Float[Array, "m m"]
+
+
+def second_moments(
+    model: Beam | FiniteElements,
+    modes: Float[Array, "dofs m"],
+    reference: np.ndarray,
+    stiffening: bool,
+) -> tuple[SecondMoments, Float[Array, "nodes m m"] | None]:
+    """Return moments of a model about its reference nodes, and what pairs of modes take
+    from its length, at its nodes: nothing without `stiffening`, or where it is not
+    known.
+    """
+    origin = jnp.mean(model.positions[reference], 0)
+    if isinstance(model, FiniteElements):
+        return moments_of_nodes(model, origin, modes), None
+    at_nodes = G = None
+    if stiffening:
+        at_nodes, G = model.shortening(modes)
+        there = at_nodes[reference[0]][None]
+        at_nodes, G = at_nodes - there, G - there
+    return moments_of_points(model.mass_points(), origin, modes, G), at_nodes
 
 
 def moments_of_points(
@@ -139,9 +161,7 @@ def _crossed(T: Float[Array, "*n 3 3"]) -> Float[Array, "*n 3"]:
     return jnp.stack([t(1, 2), t(2, 0), t(0, 1)], -1)
 
 
-def rigid_motions(
-    model: Beam | FiniteElements, origin: Vec3
-) -> tuple[Array, Array]:
+def rigid_motions(model: Beam | FiniteElements, origin: Vec3) -> tuple[Array, Array]:
     """Translations along the axes and rotations about them, by degree of freedom."""
     n, dofs = model.n_nodes, model.node_dofs
     one = jnp.eye(3, dtype=origin.dtype)

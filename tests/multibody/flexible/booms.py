@@ -32,4 +32,5 @@ def hinged(
 ) -> FlexibleBody:
     """A beam on a hinge about y."""
     joint = more.pop("joint", djdyn.Revolute((0, 1, 0)))
-    return FlexibleBody("boom", "world", joint, beam, modes, method=method, **more)
+    parent = more.pop("parent", "world")
+    return FlexibleBody("boom", parent, joint, beam, modes, method=method, **more)

@@ -181,7 +181,9 @@ def test_coinciding_eigenvalues_leave_derivatives_finite():
         return jnp.sum(V[0, 1:] ** 2)
 
     assert np.allclose(jax.grad(weight)(0.0), 0.0)
-    value, slope = jax.jvp(lambda s: jnp.sum(symmetric_eigen(A + s * dA)[0]), (0.0,), (1.0,))
+    value, slope = jax.jvp(
+        lambda s: jnp.sum(symmetric_eigen(A + s * dA)[0]), (0.0,), (1.0,)
+    )
     assert value == 5.0 and np.allclose(slope, 3.0)
 
 
@@ -201,7 +203,9 @@ def test_bad_models_are_refused_in_a_sentence():
     beam = soft_beam()
     M, K = map(np.asarray, beam.matrices())
     x = np.asarray(beam.positions)
-    with pytest.raises(ValueError, match="stiffness_matrix has the negative eigenvalue"):
+    with pytest.raises(
+        ValueError, match="stiffness_matrix has the negative eigenvalue"
+    ):
         FiniteElements(x, M, K - 10 * np.eye(len(K)))
     bare = M.copy()
     bare[6:9], bare[:, 6:9] = 0, 0
