@@ -90,6 +90,11 @@ class Instant(eqx.Module):
             return jnp.zeros((), self.world.v.dtype)
         return -jnp.sum(self.held_W * self.world.V_WB)
 
+    def bending_loss(self) -> Scalar:
+        """What flexible bodies turn into heat."""
+        flexion = self.world.flexion
+        return jnp.zeros((), self.world.v.dtype) if flexion is None else flexion.lost
+
     def boundary_power(self) -> Scalar:
         """What the drives of prescribed joints and of moving loops put in."""
         world, mechanism = self.world, self.world.mechanism

@@ -52,6 +52,7 @@ from djdyn.marine.member import MorisonMember
 from djdyn.marine.sea_bed import SeaBed
 from djdyn.marine.water import Buoyancy, Drag, Fluid
 from djdyn.marine.waves import jonswap
+from djdyn.multibody.flexible import Beam, FlexibleBody, Piece, Rectangle
 from djdyn.multibody.joints import AbstractJoint
 from djdyn.multibody.time_functions import (
     AbstractTimeFunction,
@@ -246,6 +247,22 @@ def built(names, parts, inputs=None) -> djdyn.System:
     return djdyn.System(djdyn.Mechanism(tuple(bodies)), parts, inputs or {})
 
 
+def bending() -> djdyn.System:
+    """A beam that bends and twists between a deck and a load, with a spring."""
+    beam = Beam((Piece(1.0, Rectangle(0.05, 0.06), elements=2),), 2e7, 8e6, 1000.0)
+    modes = dict.fromkeys(("xy", "xz", "torsion"), 1)
+    boom = FlexibleBody(
+        "boom", "deck", djdyn.Revolute((0, 1, 0)), beam, modes, method="vibration",
+        damping=0.02, nodes={"middle": 1, "tip": -1},
+    )  # fmt: skip
+    rng = np.random.default_rng(1)
+    deck = djdyn.Body("deck", *JOINTS["deck"], *random_inertia(rng))
+    small = (0.05, (0.0, 0.02, 0.03), 1e-3 * np.eye(3))
+    load = djdyn.Body("load", "boom.tip", djdyn.Spherical(), *small)
+    parts = {"stay": SpringDamper("world", "boom.middle", 30.0, 0.3, 0.4)}
+    return djdyn.System(djdyn.Mechanism((deck, boom, load)), parts)
+
+
 ROLLING = ("stylus", "disc")
 MACHINES = {
     "all": lambda: built(
@@ -254,6 +271,7 @@ MACHINES = {
         {"follower_wrench": np.arange(6.0)},
     ),
     "touching": lambda: built(("deck", *ROLLING, "buoy"), TOUCHING),
+    "bending": lambda: bending(),
 }
 
 
@@ -268,6 +286,9 @@ def y0(system) -> djdyn.State:
     rng, mechanism = np.random.default_rng(8), system.mechanism  # explicit steps do
     q = np.stack([random_q(rng, mechanism) for _ in range(LANES)])
     v = 0.3 * rng.normal(size=(LANES, mechanism.nv))
+    for name in mechanism.joint_names:
+        if name.endswith(".modes"):  # bodies bend a little
+            q[:, mechanism.q_slice(name)] *= 0.02
     q[0], v[0] = mechanism.q0(), 0.0
     at = lambda y: (y.q, y.v)
     return eqx.tree_at(at, system.initial_state(), (jnp.asarray(q), jnp.asarray(v)))
