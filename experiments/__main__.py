@@ -43,6 +43,7 @@ STUDIES = {
     "hydraulic-boom": "experiments.studies.hydraulic_boom.study",
     "launch": "experiments.studies.launch.study",
     "optotrak": "experiments.studies.optotrak.study",
+    "rov": "experiments.studies.rov.study",
     "swing-up": "experiments.studies.swing_up.study",
     "titan4": "experiments.studies.titan4.study",
     "tune-boom": "experiments.studies.tune_boom.study",

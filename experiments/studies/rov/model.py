@@ -39,7 +39,7 @@ WIDTHS = (0.24, 0.18, 0.17)  # m, of the links' strips; not in the source
 TOOL = 0.483  # m, along link 3
 FLIP = np.array([1.0, -1.0, -1.0])  # between z downwards and z upwards
 START = np.array([0.0, 0.6, -1.2])  # rad, of the joints
-SWITCH = 0.01  # s, in which a set point or the grip changes
+SWITCH = 0.002  # s, in which a set point or the grip changes
 LIFT_TIMES = {"grip": 20.0, "up": 30.0, "turn": 60.0, "down": 100.0, "drop": 130.0}
 LIFT_SPAN = 160.0  # s
 
@@ -170,7 +170,7 @@ def lift_target() -> Interpolated:
     """Return the vehicle's set points in the lift: up, turn, down."""
     up, turn, down = (LIFT_TIMES[k] for k in ("up", "turn", "down"))
     x = np.zeros((7, 6))
-    x[2:5, 2], x[4:, 5] = 0.5, -0.5
+    x[2:6, 2], x[4:, 5] = 0.5, -0.5
     times = [0.0, up, up + SWITCH, turn, turn + SWITCH, down, down + SWITCH]
     return Interpolated(times, x)
 
@@ -227,7 +227,7 @@ def build(
         "clock": Reference(closed() if grip is None else grip),
         "grip": Grip(
             "object", "tool", "clock.value", object_of("kg_v"), object_of("dg_v"),
-            switch_time=SWITCH,
+            latch=True, switch_time=SWITCH,
         ),
         "pillars": Support(
             "object", height + object_of("m_o") * 9.81 / object_of("ko_v"),
