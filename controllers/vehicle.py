@@ -48,8 +48,10 @@ class SecondOrderReference(AbstractSignalPart):
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Response:
         del t, world
-        x, v, target = state["path"], state["speed"], jnp.atleast_1d(
-            signals[self.target]
+        x, v, target = (
+            state["path"],
+            state["speed"],
+            jnp.atleast_1d(signals[self.target]),
         )
         if target.shape != x.shape:
             raise ValueError(

@@ -102,9 +102,9 @@ class WaveForce(AbstractPart):
     $$f = \rho V\dot u + A\,\dot u ,$$
 
     the Froude-Krylov force and that of the added mass $A$ (3x3 or one number an axis,
-    in the frame's axes). With the body's own added mass `A_B` on its acceleration, added
-    mass acts in relative acceleration. Both shrink as a sphere of diameter `extent`
-    leaves the water. Output: `force`.
+    in the frame's axes). With the body's own added mass `A_B` on its acceleration,
+    added mass acts in relative acceleration. Both shrink as a sphere of diameter
+    `extent` leaves the water. Output: `force`.
     """
 
     signal_units: ClassVar[Mapping[str, str]] = {"force": "N"}
@@ -166,9 +166,9 @@ class StripDrag(AbstractPart):
 
     with $u_n$ the velocity across the link. Ends are left out (McLain and Rock,
     *Development and experimental validation of an underwater manipulator hydrodynamic
-    model*, 1998). The `fluid` may be a `Wind`. With `axes` each of the two axes across has its own drag,
-    $|u_j| u_j$, as in Rokseth's thesis (NTNU, 2014). Outputs: `force` and `torque`
-    about the origin of `frame`.
+    model*, 1998). With `axes` each of the two axes across has its own drag,
+    $|u_j| u_j$, as in Rokseth's thesis (NTNU, 2014). The `fluid` may be a `Wind`.
+    Outputs: `force` and `torque` about the origin of `frame`.
 
     **Arguments:**
 

@@ -19,7 +19,7 @@ from .wave_field import LinearWaves
 
 
 class Hydrostatics(AbstractPart):
-    r"""Buoyancy of a hull and its restoring by the waterplane, at the origin of `frame`.
+    r"""Buoyancy of a hull and restoring by its waterplane, at the origin of `frame`.
 
     The frame lies in the waterplane at rest, with z upwards in the hull. With $\zeta$
     its height over the surface and $s$ the surface's upward direction in its axes, less

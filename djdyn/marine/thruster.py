@@ -54,11 +54,12 @@ class AbstractThrusterLaw(eqx.Module):
 
 
 class ShaftAndDuct(AbstractThrusterLaw):
-    r"""A propeller with the states of its shaft $\omega$ and of the water in its duct $u_a$.
+    r"""A propeller with the states of its shaft and of the water in its duct.
 
-    With $u_p = 0.7R\omega$, $v^2 = u_p^2 + u_a^2$, $\theta$ the angle of $(u_p, u_a)$,
-    the angle of attack $\alpha = p - \theta$ and $A = \pi R^2$, the blades' lift, drag,
-    thrust and torque are
+    With the shaft's speed $\omega$, the water's $u_a$, $u_p = 0.7R\omega$,
+    $v^2 = u_p^2 + u_a^2$, $\theta$ the angle of $(u_p, u_a)$, the angle of attack
+    $\alpha = p - \theta$ and $A = \pi R^2$, the blades' lift, drag, thrust
+    and torque are
 
     $$L = \tfrac12\rho v^2AC_L\sin2\alpha,\quad
       D = \tfrac12\rho v^2AC_D(1 - \cos2\alpha),$$

@@ -82,9 +82,7 @@ class LinearWaves(eqx.Module):
                 f"shapes {sorted({self.amplitude.shape, *shapes})}"
             )
         if self.stretching not in ("wheeler", "none"):
-            raise ValueError(
-                f"stretching is wheeler or none, not {self.stretching!r}"
-            )
+            raise ValueError(f"stretching is wheeler or none, not {self.stretching!r}")
         if known(self.amplitude) and not np.any(self.amplitude):
             raise ValueError("the sea has no energy: all its amplitudes are zero")
 

@@ -100,7 +100,7 @@ def kaimal_gusts(
     share = most * (jnp.arange(components, dtype=float) + within) / components
     frequency = ((1 - share) ** -1.5 - 1) / 6 * U / L
     deviation = jnp.asarray(intensity, float) * U
-    amplitude: Float[Array, " k"] = jnp.full(
-        components, (2 / components) ** 0.5
-    ) * deviation
+    amplitude: Float[Array, " k"] = (
+        jnp.full(components, (2 / components) ** 0.5) * deviation
+    )
     return HarmonicSum(amplitude, 2 * jnp.pi * frequency, phase)

@@ -2,8 +2,8 @@
 
 Read in this order: `base` (the contract of all parts), `loads` (how they act on
 bodies), `units` (of what they send), then any of `springs`, `joint`, `friction`,
-`external`, `sensors`, `winch`, `coupling`, `point_contact`, `gravity`; `transmission` before
-`actuator` and `tendon`.
+`external`, `sensors`, `winch`, `coupling`, `point_contact`, `gravity`; `transmission`
+before `actuator` and `tendon`.
 """
 
 from .actuator import (

@@ -9,11 +9,11 @@ from jaxtyping import Array
 
 from ..multibody.kinematics import World
 from ..multibody.spatial import (
+    cross,
     quat_from_rotation,
     quat_log,
     quat_multiply,
     quat_rate,
-    cross,
 )
 from ..smooth import eased_square, step
 from ..typing import Mat3, Scalar, Vec3, optional, si
@@ -33,9 +33,10 @@ class Grip(AbstractPart):
       \tau = -h\,(k_\theta\,\theta + c_\theta\,\omega) ,$$
 
     and the tail the opposite at the same point, so momentum is kept at every instant.
-    `start` is the hold at first. A `latch` holds where it catches: $d$ and $\theta$ then count from the relative pose
-    that it followed, with the same lag, while it was open; at first they count from
-    frames that coincide. Without a stiffness or damping of turning it is a ball joint.
+    `start` is the hold at first. A `latch` holds where it catches: $d$ and $\theta$
+    then count from the relative pose that it followed, with the same lag, while it was
+    open; at first they count from frames that coincide. Without a stiffness or damping
+    of turning it is a ball joint.
 
     A grip that closes on stretched springs is given their energy, and takes it when it
     opens; the ledger books that as power from outside. To attach a cable at run time,

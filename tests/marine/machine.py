@@ -63,9 +63,7 @@ def machine(waves: bool = True, current: float = 0.4) -> djdyn.System:
         djdyn.Frame("tool", "arm", djdyn.translation((0.6, 0.0, 0.0))),
         djdyn.Frame("crane", "world", djdyn.translation((0.0, 0.0, 3.0))),
     )
-    rope = CableProperties(
-        0.3, 50.0, diameter=0.02, normal_drag=1.0, added_mass=1.0
-    )
+    rope = CableProperties(0.3, 50.0, diameter=0.02, normal_drag=1.0, added_mass=1.0)
     parts = {
         "share": ThrustAllocation(
             "wrench", Allocation(six, lower=-40.0, upper=50.0, rounds=1, width=1.0)

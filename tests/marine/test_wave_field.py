@@ -133,7 +133,7 @@ def test_gusts_have_their_spectrum_and_wind_its_profile():
         kaimal_gusts(10.0, 0.0)
 
 
-# A hull in a regular wave ---------------------------------------------------------------
+# A hull in a regular wave -------------------------------------------------------------
 
 MASS, AREA, DRAFT = 4100.0, 4.0, 1.0  # of a box of 2 x 2 m; kg, m2, m
 ADDED, DAMPING = 3000.0, 2500.0  # kg, N s/m

@@ -108,7 +108,9 @@ def test_gradient_by_the_time_of_release():
         "grip": Grip("stone", "tip", "clock.value", 2e3, 60.0, start=1.0),
     }
     system = djdyn.System(djdyn.Mechanism(bodies, (tip,)), parts)
-    y0 = system.initial_state({"stone": [1.0, 0, 0]}, {"arm": 4.0, "stone": [0, 0, 4.0]})
+    y0 = system.initial_state(
+        {"stone": [1.0, 0, 0]}, {"arm": 4.0, "stone": [0, 0, 4.0]}
+    )
 
     def far(x, **how):
         moved = djdyn.with_parameters(
@@ -149,5 +151,7 @@ def test_grip_and_support_have_the_modes_of_their_springs():
 def test_unknown_frames_are_named():
     body = djdyn.Body("object", "world", djdyn.Cartesian(), 70.0)
     grip = Grip("claw", "object", "closed", 5e5)
-    with pytest.raises(ValueError, match="part 'grip': unknown frame 'claw'; there are"):
+    with pytest.raises(
+        ValueError, match="part 'grip': unknown frame 'claw'; there are"
+    ):
         djdyn.System(djdyn.Mechanism((body,)), {"grip": grip}, {"closed": 1.0})

@@ -77,7 +77,7 @@ def build(
     law: AbstractThrusterLaw | None = None,
     top: tuple[float, float, float] | None = None,
 ) -> djdyn.System:
-    """Return the vehicle with throttles as the input; with a tether if its `top` is given."""
+    """Return the vehicle with throttles as inputs; with a `top`, it has a tether."""
     water = Fluid(DENSITY) if water is None else water
     law = ThrottleCurve(LAG) if law is None else law
     parts: dict[str, AbstractPart] = {

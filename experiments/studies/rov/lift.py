@@ -2,7 +2,6 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import djdyn
@@ -29,9 +28,7 @@ def lifted(sets: dict) -> djdyn.Trajectory:
     system = djdyn.with_parameters(build(), sets)
     y0 = jax.tree.map(lambda x: x[None], start(system))
     saves = np.linspace(0.0, LIFT_SPAN, round(2 * LIFT_SPAN) + 1)
-    run = djdyn.rollout(
-        system, LIFT_SPAN, y0, solver="rk4", dt=STEP, saveat=saves
-    )
+    run = djdyn.rollout(system, LIFT_SPAN, y0, solver="rk4", dt=STEP, saveat=saves)
     return run.lane(0)
 
 
@@ -90,14 +87,14 @@ def run_lift(study: Study) -> djdyn.Trajectory:
     )
     time = ("time", "s", t)
     for title, unit, picked in (
-        ("depth", "m", {"vehicle": 2, "object": 11}),
+        ("depth, downwards", "m", {"vehicle": 2, "object": 11}),
         ("roll and pitch", "rad", {"roll": 3, "pitch": 4}),
         ("joints", "rad", {"joint 1": 6, "joint 2": 7, "joint 3": 8}),
     ):
         study.report.plot(
             f"Lift and place: {title}", time, (title, unit),
             {name: found[:, i] for name, i in picked.items()},
-            {name: (t[::4], known[::4, i]) for name, i in picked.items()},
+            {name: (t, known[:, i]) for name, i in picked.items()},
         )  # fmt: skip
     study.series("lift", run)
     return run
@@ -119,11 +116,14 @@ def scene(run: djdyn.Trajectory) -> Scene:
              offset=(np.eye(3), (0, 0, 0.7)), opacity=0.6)  # fmt: skip
     view.cylinder("base of the arm", 0.121, 0.195, *at(2),
                   offset=(np.eye(3), (0, 0, 0.1)))  # fmt: skip
-    for k, (length, height, breadth) in ((3, (0.851, 0.15, 0.2)), (4, (TOOL, 0.1, 0.18))):
+    for k, (length, height, breadth) in (
+        (3, (0.851, 0.15, 0.2)),
+        (4, (TOOL, 0.1, 0.18)),
+    ):
         centre = (np.eye(3), (length / 2, 0, 0))
         view.box(f"link {k - 1}", (length, height, breadth), *at(k), offset=centre)
     view.box("object", (0.3, 0.3, 0.3), *at(5), offset=(np.eye(3), (0, 0, 0.0)),
-             color="#c44e52")  # fmt: skip
+             color="#ccb974")  # fmt: skip
     held = np.argmin(np.abs(np.asarray(run.t) - LIFT_TIMES["drop"]))
     for i, place in enumerate((X.p[0, 5], X.p[held, 5])):
         top = place - np.array([0.0, 0.0, 0.15])

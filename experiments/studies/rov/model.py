@@ -68,9 +68,12 @@ def added(
 
 
 def mechanism(
-    wet: bool = True, payload: bool = True, arm: bool = True
+    wet: bool = True, payload: bool = True, arm: bool = True, held: float = 0.0
 ) -> djdyn.Mechanism:
-    """Return hull, arm and object; `wet` adds the mass of the water around them."""
+    """Return hull, arm and object; `wet` adds the mass of the water around them.
+
+    Without the object, the mass `held` is fixed to the tool.
+    """
     of = values()
     moments = np.array([of[f"vehicle.I{a}"] for a in "xyz"])
     names = ("K_pdot", "M_qdot", "N_rdot", "X_udot", "Y_vdot", "Z_wdot")
@@ -87,13 +90,20 @@ def mechanism(
     ]
     frames = [djdyn.Frame("buoyancy0", "hull", translation((0.0, 0.0, 0.5)))]
     quarter = jnp.asarray(np.pi / 2)
-    turns = (rotation_z(-quarter), rotation_z(quarter) @ rotation_x(quarter), jnp.eye(3))
+    turns = (
+        rotation_z(-quarter),
+        rotation_z(quarter) @ rotation_x(quarter),
+        jnp.eye(3),
+    )
     parent, offset = "hull", MOUNT
     links = tables.read("titan4/links.csv")[:3] if arm else []
     for i, (row, R) in enumerate(zip(links, turns, strict=False), start=1):
         number = lambda *keys, row=row: np.array([float(row[k] or 0.108) for k in keys])
         centre = number(*(f"cg_{a}_m" for a in "xyz"))
-        mass, inertia = number("mass_kg"), np.diag(number("Ix_kgm2", "Iy_kgm2", "Iz_kgm2"))
+        mass, inertia = (
+            number("mass_kg"),
+            np.diag(number("Ix_kgm2", "Iy_kgm2", "Iz_kgm2")),
+        )
         bodies.append(
             djdyn.Body(
                 f"link{i}", parent, djdyn.Revolute(), mass[0], centre, inertia,
@@ -108,6 +118,9 @@ def mechanism(
         along = Pose(rotation_y(-quarter), jnp.zeros(3))  # x along the link's z
         frames.append(djdyn.Frame("pillar", "link1", along))
         frames.append(djdyn.Frame("tool", "link3", translation((TOOL, 0.0, 0.0))))
+    if held:
+        at = translation((TOOL, 0.0, 0.0))
+        bodies.append(djdyn.Body("payload", "link3", djdyn.Fixed(), held, X_PJ=at))
     if payload:
         bodies.append(
             djdyn.Body("object", "world", djdyn.Cartesian(), of["object.m_o"])
@@ -147,18 +160,18 @@ def water_parts(water: Fluid, arm: bool = True) -> dict[str, AbstractPart]:
     skin = [of[f"vehicle.d_{a}"] for a in "pqruvw"]
     quadratic = DENSITY / 2 * of["vehicle.Cd"] * AREAS
     parts: dict[str, AbstractPart] = {
-        "lift0": Buoyancy("buoyancy0", of["vehicle.V_rov"], water),
+        "lift0": Buoyancy("buoyancy0", of["vehicle.V_rov"], Fluid(DENSITY)),
         "damping": BodyDamping(
             "hull", skin, np.concatenate([np.zeros(3), quadratic]), water
         ),
     }
+    still = Fluid(DENSITY)  # so deep that waves do not change what is displaced
     for i, (frame, length) in enumerate(
         (("pillar", 0.195), ("link2", 0.851), ("link3", TOOL)), start=1
     ):
         if arm:
-            parts[f"lift{i}"] = Buoyancy(
-                f"buoyancy{i}", of[f"manipulator.V_{i}"], water
-            )
+            volume = of[f"manipulator.V_{i}"]
+            parts[f"lift{i}"] = Buoyancy(f"buoyancy{i}", volume, still)
             parts[f"strips{i}"] = StripDrag(
                 frame, length, WIDTHS[i - 1], of["manipulator.Cd_i"],
                 of[f"manipulator.d_sf_{i}"], int(of["manipulator.s"]), True, water,
@@ -191,25 +204,21 @@ def arm_control(water: dict[str, AbstractPart]) -> ArmPID:
     return ArmPID(JOINTS, "arm_path", *each, known=known)
 
 
-def build(
-    target: AbstractTimeFunction | None = None,
-    grip: AbstractTimeFunction | None = None,
-    water: Fluid | None = None,
+def vehicle_parts(
+    target: AbstractTimeFunction,
+    arm_target: AbstractTimeFunction,
+    water: Fluid,
     allocation: Allocation | None = None,
-) -> djdyn.System:
-    """Return the vehicle that lifts and places the object of the source."""
+) -> dict[str, AbstractPart]:
+    """Return water, thrusters and control of the vehicle with its arm."""
     of = values()
-    water = Fluid(DENSITY) if water is None else water
     wet = water_parts(water)
-    height = resting_height()
     ref = lambda *keys: [of[f"refmodel_vehicle.{k}"] for k in keys]
     masses = ref(*("m_ref",) * 3, "Ix_ref", "Iy_ref", "Iz_ref")
     damping = ref(*("d_lin",) * 3, *("d_ang",) * 3)
     share = Allocation(layout()) if allocation is None else allocation
-    still = Interpolated([0.0, 1.0], np.tile(START, (2, 1)))
-    object_of = lambda key: of[f"object.{key}"]
-    parts = wet | {
-        "target": Reference(lift_target() if target is None else target),
+    return wet | {
+        "target": Reference(target),
         "path": SecondOrderReference(
             "target.value", np.zeros(6), masses, damping, of["refmodel_vehicle.k_ref"]
         ),
@@ -217,21 +226,30 @@ def build(
             "hull", "path", gains("kp"), gains("kd"), gains("ki"), share
         ),
         "thrusters": Thrusters("hull", layout(), "pid.thrust", blades(), water),
-        "arm_target": Reference(still),
+        "arm_target": Reference(arm_target),
         "arm_path": SecondOrderReference(
             "arm_target.value", START, of["refmodel_manipulator.m_ref"],
             of["refmodel_manipulator.d_1"], of["refmodel_manipulator.k_ref"],
         ),
         "arm": arm_control(wet),
         "motors": JointActuator(JOINTS, "arm.u"),
-        "clock": Reference(closed() if grip is None else grip),
+    }  # fmt: skip
+
+
+def build() -> djdyn.System:
+    """Return the vehicle that lifts and places the object of the source."""
+    object_of = lambda key: values()[f"object.{key}"]
+    still = Interpolated([0.0, 1.0], np.tile(START, (2, 1)))
+    sink = object_of("m_o") * 9.81 / object_of("ko_v")
+    parts = vehicle_parts(lift_target(), still, Fluid(DENSITY)) | {
+        "clock": Reference(closed()),
         "grip": Grip(
             "object", "tool", "clock.value", object_of("kg_v"), object_of("dg_v"),
             latch=True, switch_time=SWITCH,
         ),
         "pillars": Support(
-            "object", height + object_of("m_o") * 9.81 / object_of("ko_v"),
-            object_of("ko_v"), object_of("do_v"), object_of("do_v"),
+            "object", tool_place()[2] + sink, object_of("ko_v"), object_of("do_v"),
+            object_of("do_v"),
         ),
     }  # fmt: skip
     return djdyn.System(mechanism(), parts)
@@ -242,11 +260,6 @@ def tool_place() -> Float[Array, "3"]:
     bare = mechanism(payload=False)
     q = jnp.concatenate([bare.q0()[:7], jnp.asarray(START)])
     return djdyn.frame_pose(bare, q, "tool").p
-
-
-def resting_height() -> Array:
-    """Return the height at which the object rests on its pillar."""
-    return tool_place()[2]
 
 
 def start(system: djdyn.System) -> djdyn.State:
