@@ -132,9 +132,9 @@ class Allocation(eqx.Module):
         H = self.layout.matrix()[self.rows]
         inverse = free / (self.weights * jnp.ones(self.layout.count, H.dtype))
         G = H * inverse[None] @ H.T
-        size = jnp.trace(G) / len(G)
-        soft = 0.0 if self.rounds == 0 else SOFTNESS
-        G = G + soft * size * jnp.eye(len(G), dtype=G.dtype)
+        if self.rounds:
+            eye = jnp.eye(len(G), dtype=G.dtype)
+            G = G + SOFTNESS * jnp.sum(G * eye) / len(G) * eye
         low = jnp.linalg.cholesky(G)
         y = cho_solve((low, True), wrench)
         return inverse * (H.T @ y)

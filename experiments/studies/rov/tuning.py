@@ -33,8 +33,8 @@ SIMULATION = {
 }  # fmt: skip
 DEPTH = 20.0  # m, of the vehicle under the mean surface
 COMPONENTS = 5  # of a sea
-TRAIN, OTHERS, BUDGET = 12, 24, 1000
-STEPS = 25
+TRAIN, OTHERS, BUDGET = 8, 16, 400
+STEPS = 10
 MOVING = ("damping", "thrusters", "wave", "strips1", "strips2", "strips3")
 FREE = [
     FreeParameter(f"{part}.{gain}", Positive())
@@ -115,7 +115,7 @@ def start(system: djdyn.System) -> djdyn.State:
 def run(study: Study) -> None:
     """Tune the gains, evaluate them on other conditions, compare with CMA-ES."""
     study.report.text(
-        "Twenty-four gains of vehicle and arm are tuned on payloads of 10 to 80 kg, "
+        "Twenty gains of vehicle and arm are tuned on payloads of 10 to 80 kg, "
         "currents of up to 0.4 m/s and seas of 0.5 to 2.5 m significant height, felt "
         f"{DEPTH:.0f} m below the surface, while set points and arm move. Controllers "
         f"are sampled every {1e3 * PERIOD:.0f} ms and their commands act one sample "
