@@ -1,11 +1,13 @@
 """Point-contact joint: a ball in a bowl, simulated, and identified from measurements.
 
-After Knutson, M.Sc. thesis, Queen's University at Kingston, 2007.
+After Knutson, M.Sc. thesis, Queen's University at Kingston, 2007. With
+`--set data=FILE` and `static=FILE`, a user's own records of the rig instead.
 """
 
 from ...harness.study import Study
 from . import (
     fit as fit,
+    own_report as own_report,
     planar as planar,
     pose as pose,
     report as report,
@@ -32,10 +34,18 @@ SLOW = (
     ("identification from measurements", fit.run_measured),
 )
 STAGES = len(QUICK) + len(SLOW)
+OWN_STAGES = 3
+OPTIONS = {"data": "", "static": "", "labels": "1 2 3 4", "axes": ""}
 
 
 def run(study: Study) -> None:
-    """Run all cases, or the quick ones."""
+    """Run all cases, or the quick ones; or identify the user's own records."""
+    if study.options.get("data"):
+        study.progress.update(study.task, total=OWN_STAGES)
+        own_report.run_own(study)
+        return
+    if study.options.get("static"):
+        raise ValueError("a static trial needs a trial in motion: give data=FILE")
     study.report.text(
         "A steel ball on a rod rolls and slides in a bowl. Six springs hold the rod "
         "up, and cameras track four markers (Knutson, M.Sc. thesis, Queen's University "
