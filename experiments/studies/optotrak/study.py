@@ -7,6 +7,8 @@ After Knutson, M.Sc. thesis, Queen's University at Kingston, 2007. With
 from ...harness.study import Study
 from . import (
     fit as fit,
+    inertia as inertia,
+    newton_raphson as newton_raphson,
     own_report as own_report,
     planar as planar,
     pose as pose,
@@ -21,6 +23,8 @@ TITLE = "Optotrak: a ball in a bowl, from equations to friction"
 QUICK = (
     ("static equilibrium", statics.run_equilibrium),
     ("linear modes", statics.run_modes),
+    ("poses by Newton's method", newton_raphson.run_poses),
+    ("inertia of the parts", inertia.run_inertia),
     ("trial 5 without friction", trial.run_frictionless),
     ("trial 5 with friction", trial.run_friction),
     ("observability of the pose", pose.run_pose),
@@ -30,6 +34,7 @@ SLOW = (
     ("planar joint", planar.run_planar),
     ("Lagrangian", planar.run_lagrange),
     ("damped settling", statics.run_settling),
+    ("release from stated poses", newton_raphson.run_undamped),
     ("friction by normal force", trial.run_pressed),
     ("identification from measurements", fit.run_measured),
 )
