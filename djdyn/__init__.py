@@ -49,6 +49,12 @@ from .io import (
     system_from_urdf as system_from_urdf,
 )
 from .multibody.constraints import AbstractConstraint as AbstractConstraint
+from .multibody.curved_surfaces import (
+    Ellipsoid as Ellipsoid,
+    HeightSurface as HeightSurface,
+    PolynomialHeight as PolynomialHeight,
+    Torus as Torus,
+)
 from .multibody.dynamics import (
     bias_force as bias_force,
     forward_dynamics as forward_dynamics,
