@@ -17,7 +17,12 @@ from ..marine import (
     waves,
     wind,
 )
-from ..multibody import joints, point_contact_joints, time_functions
+from ..multibody import (
+    curved_surfaces,
+    joints,
+    point_contact_joints,
+    time_functions,
+)
 
 
 JOINTS: dict[str, type] = {
@@ -125,7 +130,14 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
 
 SURFACES: dict[str, Callable] = {  # what the ball of a point contact touches
     kind.__name__: kind
-    for kind in (point_contact_joints.HollowSphere, point_contact_joints.HollowCircle)
+    for kind in (
+        point_contact_joints.HollowSphere,
+        point_contact_joints.HollowCircle,
+        curved_surfaces.Ellipsoid,
+        curved_surfaces.Torus,
+        curved_surfaces.HeightSurface,
+        curved_surfaces.PolynomialHeight,
+    )
 }
 
 
