@@ -1,6 +1,7 @@
 """Water and sea bed of a MoorDyn deck, with the files it names."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .moordyn_waves import deck_waves
 def deck_water(deck: Deck) -> Fluid:
     """Return the deck's water, with its current and its waves."""
     waves, mean = deck_waves(deck)
-    above = dict(surface=mean, air_density=0.0, waves=waves)
+    above: dict[str, Any] = {"surface": mean, "air_density": 0.0, "waves": waves}
     if not deck.currents:
         return Fluid(deck.density, **above)
     file = find_file(deck, CURRENT_FILES[deck.currents])
