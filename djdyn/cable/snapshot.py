@@ -110,7 +110,7 @@ class CableSnapshot(eqx.Module):
             current = jax.vmap(lambda p: fluid.velocity(p, t))(r)
             drag = lengths[:, 0] * rope.drag(density(r, eta), slope, w - current)
             if fluid.waves is not None:
-                carried = _carried(cable, t, r, lengths, density(r, eta), A, slope)
+                carried = _carried(cable, t, r, lengths, density(r, eta), A)
             force = force + drag + carried
         rubbing = jnp.zeros_like(r)
         if cable.ground is not None:
@@ -292,13 +292,15 @@ def _carried(
     lengths: Float[Array, "nodes 1 1"],
     density: Array,
     added: Float[Array, "nodes 3 3"],
-    slope: Nodes,
 ) -> Nodes:
-    """Forces of water that waves accelerate, by its displaced mass across the line."""
+    """Forces of water that waves accelerate: on what it displaces, and on added mass.
+
+    The pressure of waves acts as that at rest does, whose lift is all vertical: also
+    along the line, where it makes up for the pressure in the line's tension.
+    """
     a = jax.vmap(lambda p: cable.fluid.acceleration(p, t))(r)
-    along = jnp.sum(a * slope, -1) / jnp.sum(slope * slope, -1)
-    across = (density * cable.rope.area)[:, None] * (a - along[:, None] * slope)
-    return lengths[:, 0] * (across + jnp.einsum("nij,nj->ni", added, a))
+    displaced = (density * cable.rope.area)[:, None] * a
+    return lengths[:, 0] * (displaced + jnp.einsum("nij,nj->ni", added, a))
 
 
 def _heights(

@@ -57,6 +57,7 @@ def test_an_ellipsoid_of_equal_radii_is_a_sphere():
 def test_contact_frames_twists_and_drifts_are_derivatives(name):
     """The ball's centre is a radius from the surface, along its normal."""
     joint = machine(name).mechanism.bodies[0].joint
+    assert isinstance(joint, djdyn.PointContact)
     rng = np.random.default_rng(1)
     q, v = (jnp.asarray(0.3 * rng.normal(size=5)) for _ in range(2))
 
