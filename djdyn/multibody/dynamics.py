@@ -198,7 +198,7 @@ def forward_dynamics(
     """
     world = forward_kinematics(mechanism, q, v, t)
     v_dot = forward(world, tau, F_WB, method)
-    return close(world, v_dot)[0] if mechanism.loops else v_dot
+    return close(world, v_dot).v_dot if mechanism.loops else v_dot
 
 
 def inverse_dynamics(

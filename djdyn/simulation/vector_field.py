@@ -51,7 +51,7 @@ class Field(eqx.Module):
     def projects(self) -> bool:
         """Whether states are projected onto closed loops after each step."""
         mechanism = self.system.mechanism
-        return bool(mechanism.loops) and mechanism.closure.project
+        return bool(mechanism.loops) and mechanism.closure.sweeps > 0
 
     def project(self, t: Scalar, flat: Array, sweeps: int | None = None) -> Array:
         """Return the nearest state whose loops are closed.

@@ -250,22 +250,23 @@ def _at(
     loops = bool(system.mechanism.loops)
     v_dot, closed = dynamics.forward(with_added_inertia, tau, F_WB), None
     if loops:
-        v_dot, *closed = close(with_added_inertia, v_dot)
+        closed = close(with_added_inertia, v_dot)
+        v_dot = closed.v_dot
     signals = board.everything()
     if any(response.constraints for response in responses.values()):
         wanted = {name: r.constraints for name, r in responses.items()}
         v_dot, holding, sizes = constrained(with_added_inertia, v_dot, F_WB, wanted)
         F_WB = F_WB + holding
         if loops:  # what they carry follows from all that acts
-            v_dot, *closed = close(
-                with_added_inertia, dynamics.forward(with_added_inertia, tau, F_WB)
-            )
+            v_dot = dynamics.forward(with_added_inertia, tau, F_WB)
+            closed = close(with_added_inertia, v_dot)
+            v_dot = closed.v_dot
         signals |= {f"{name}.normal_force": size for name, size in sizes.items()}
     now = Instant(
         system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
     )
     if closed is not None:
-        now = now.with_loops(*closed)
+        now = now.with_loops(closed.rows, closed.multipliers)
     late = {n: p for n, p in system.parts.items() if isinstance(p, MeasuresMotion)}
     for name, part in late.items():
         found = part.outputs_at(now)

@@ -135,7 +135,7 @@ def iterations(study: Study, gaps: Closure) -> None:
     rows, matches = [], True
     exact = free + K @ np.linalg.lstsq(S, wanted, rcond=None)[0]
     for stiffness, count in AL_COUNTS.items():
-        sizes, before, first = jnp.zeros_like(wanted), free, None
+        sizes, before, first, n = jnp.zeros_like(wanted), free, None, 0
         for n in range(1, 61):
             soft = jnp.full(len(wanted), 1 / stiffness)
             sizes = sizes + repeated_solve(S, wanted - S @ sizes, soft, 1)
