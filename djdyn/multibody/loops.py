@@ -46,8 +46,16 @@ class Loop(AbstractLoop):
     def __check_init__(self):
         if isinstance(self.joint, Free):
             raise ValueError(f"loop {self.name!r}: a Free joint closes nothing")
-        if self.motion is not None and count_rows(self.joint)[1]:
+        if self.motion is None:
+            return
+        if count_rows(self.joint)[1]:
             raise ValueError(f"loop {self.name!r}: what rolls cannot have a motion")
+        at = eqx.filter_eval_shape(lambda motion: motion(jnp.zeros(())), self.motion)
+        if not isinstance(at, Pose):
+            raise ValueError(
+                f"loop {self.name!r}: its motion is a pose that depends on time, such "
+                "as Heave or DeckMotion"
+            )
 
 
 class AbstractCoupling(AbstractLoop):
