@@ -43,8 +43,9 @@ def from_mjcf(
     """Return the mechanism of an MJCF file, or of its text.
 
     A body with several joints hangs on massless ones, called `"<body>:<joint>"`. Sites
-    become frames; equalities of bodies, sites and joints become loops. Motors of gear one are accepted, since `tau` is what they give. All
-    else that moves the bodies and has no place in a `Mechanism` is an error.
+    become frames; equalities of bodies, sites and joints become loops. Motors of gear
+    one are accepted, since `tau` is what they give. All else that moves the bodies and
+    has no place in a `Mechanism` is an error.
 
     **Arguments:**
 

@@ -16,7 +16,7 @@ $C$, and is smooth everywhere.
 
 import abc
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -44,7 +44,7 @@ class Tree(NamedTuple):
 class AbstractClosure(eqx.Module):
     """A way to keep loops closed. `project` says whether states are projected."""
 
-    project: eqx.AbstractClassVar[bool]
+    project: ClassVar[bool]
 
     @abc.abstractmethod
     def accelerate(
@@ -64,7 +64,7 @@ class Projection(AbstractClosure):
     of Newton's steps; saved states are always projected to round-off.
     """
 
-    project = True
+    project: ClassVar[bool] = True
     sweeps: int = eqx.field(static=True, default=1)
 
     def accelerate(
@@ -86,7 +86,7 @@ class Multipliers(AbstractClosure):
     systems*, 1972.
     """
 
-    project = False
+    project: ClassVar[bool] = False
     frequency: Scalar = eqx.field(converter=si("rad/s", at_least=0.0), default=10.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
 
@@ -112,7 +112,7 @@ class Penalty(AbstractClosure):
     angles. What it gives is off by one part in `stiffness` times $S$.
     """
 
-    project = False
+    project: ClassVar[bool] = False
     stiffness: Scalar = eqx.field(converter=si("kg, kg m^2", above=0.0), default=1e7)
     frequency: Scalar = eqx.field(converter=si("rad/s", at_least=0.0), default=10.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
@@ -137,7 +137,7 @@ class AugmentedLagrangian(AbstractClosure):
     `stiffness` will do.
     """
 
-    project = False
+    project: ClassVar[bool] = False
     stiffness: Scalar = eqx.field(converter=si("kg, kg m^2", above=0.0), default=1e5)
     frequency: Scalar = eqx.field(converter=si("rad/s", at_least=0.0), default=10.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
@@ -173,7 +173,7 @@ class Elimination(AbstractClosure):
     do not determine the others: at their dead centres.
     """
 
-    project = True
+    project: ClassVar[bool] = True
     independent: tuple[str, ...] = eqx.field(
         static=True, converter=lambda x: (x,) if isinstance(x, str) else tuple(x)
     )
@@ -197,7 +197,9 @@ class Elimination(AbstractClosure):
         put = np.zeros((nv, len(tied)))
         put[tied, np.arange(len(tied))] = 1.0
         put = put.astype(J.dtype)
-        solve = lambda rate: put @ repeated_solve(A, -(J.T @ rate), least(A))
+        solve = lambda rate: (
+            jnp.asarray(put) @ repeated_solve(A, -(J.T @ rate), least(A))
+        )
         moved = np.zeros((nv, len(free)))
         moved[free, np.arange(len(free))] = 1.0
         moved = moved.astype(J.dtype)

@@ -61,7 +61,10 @@ class Loop(AbstractLoop):
 class AbstractCoupling(AbstractLoop):
     """A law between coordinates of joints of one coordinate each."""
 
-    joints: eqx.AbstractVar[tuple[str, ...]]
+    @property
+    @abc.abstractmethod
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints whose coordinates it ties."""
 
     @abc.abstractmethod
     def residual(self, q: Coordinates, t: Scalar) -> Scalar:

@@ -198,7 +198,7 @@ CASES = [
     ("contact", "geom 'ceiling', geom 'shell'", "<contact>pair</contact>"),
     (
         "equality",
-        r"equality 'gears' \(tendon\)",
+        "equality 'gears' (tendon)",
         '<tendon><fixed name="band"><joint joint="elbow" coef="1"/></fixed></tendon>'
         '<equality><tendon name="gears" tendon1="band"/></equality>',
     ),

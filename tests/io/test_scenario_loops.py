@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.multibody.loops import four_bar
 
 import djdyn
 from djdyn.io.scenario import read_scenario
@@ -14,6 +13,7 @@ from djdyn.io.scenario_kinds import CLOSURES, JOINTS, LOOP_JOINTS
 from djdyn.io.scenario_loops import read_closure, read_loop
 from djdyn.io.scenario_table import ScenarioError, TablePlace
 from djdyn.io.scenario_write import write_scenario
+from tests.multibody.loops import four_bar
 
 
 ROD = """
@@ -57,7 +57,7 @@ def written(tmp_path, text: str) -> Path:
 
 
 def test_a_four_bar_from_a_file(tmp_path):
-    """The same numbers as the mechanism built in Python, its loop closed at the start."""
+    """The same numbers as the mechanism built in Python; its loop starts closed."""
     text = BAR + START + '[output]\nreactions = ["pin", "crank"]\n'
     text += '[mechanism]\nclosure = { type = "multipliers", frequency = 3.0 }\n'
     found = read_scenario(written(tmp_path, text))
@@ -117,13 +117,11 @@ coefficients = [0.1, 0.5, -0.3]
     )
 
 
+WAVE = {"type": "Harmonic", "amplitude": 0.1, "frequency": 1.0}
 MORE = {  # what these need
     "revolute": {"axis": [0, 1, 0]},
-    "prescribed": {"motion": {"type": "Heave", "height": {"type": "Harmonic", "amplitude": 0.1, "frequency": 1.0}}},
-    "distance": {
-        "length": 2.0,
-        "extension": {"type": "Harmonic", "amplitude": 0.1, "frequency": 1.0},
-    },
+    "prescribed": {"motion": {"type": "Heave", "height": WAVE}},
+    "distance": {"length": 2.0, "extension": WAVE},
     "rolling_disc": {"radius": 0.3},
     "point_on_surface": {
         "surface": {"type": "Quadric", "A": [[1, 0, 0], [0, 1, 0], [0, 0, 0.5]]}
@@ -179,7 +177,8 @@ def test_every_closure_has_a_name():
         ),
         (
             'name = "pin"',
-            'name = "pin"\nmotion = { type = "Harmonic", amplitude = 1, frequency = 1 }',
+            'name = "pin"\n'
+            'motion = { type = "Harmonic", amplitude = 1, frequency = 1 }',
             "'pin': its motion is a pose that depends on time",
         ),
         (
