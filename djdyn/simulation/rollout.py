@@ -76,7 +76,7 @@ def rollout(
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
     check_lanes(system, lanes)
     if initial_state is None and lanes and system.mechanism.loops:
-        y0 = _starts(system, lanes)  # other lengths, other places
+        y0 = _starts(system, lanes, system.initial_state())  # other lengths
     else:
         y0 = system.initial_state() if initial_state is None else initial_state
     check_inputs(system, inputs)
@@ -141,9 +141,10 @@ def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, 
 
 
 @eqx.filter_jit
-def _starts(system: System, lanes: dict[str, Array]) -> State:
+def _starts(system: System, lanes: dict[str, Array], near: State) -> State:
     """Initial states of lanes, each with its own loops closed."""
-    return jax.vmap(lambda x: with_parameters(system, x).initial_state())(lanes)
+    start = lambda x: with_parameters(system, x).initial_state(near.q, near.v)
+    return jax.vmap(start)(lanes)
 
 
 def _check_loops(
