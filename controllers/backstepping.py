@@ -134,6 +134,11 @@ class Backstepping(AbstractSignalPart):
         """Return the errors of the loop at a state."""
         here = own(world, self.model)
         mechanism, t, q, v = here.mechanism, here.t, here.q, here.v
+        if mechanism.loops:
+            raise ValueError(
+                "backstepping knows no closed loops: "
+                + ", ".join(loop.name for loop in mechanism.loops)
+            )
         if mechanism.nv != len(self.joints):
             raise ValueError(
                 f"backstepping controls {len(self.joints)} joints, but the machine has "

@@ -1,4 +1,9 @@
-"""Model-based controllers: gravity compensation and computed torque."""
+"""Model-based controllers: gravity compensation and computed torque.
+
+Both command a force for every joint. With closed loops these are forces of the tree:
+the machine then has the accelerations nearest to those wanted, measured by its mass
+matrix, that keep its loops closed.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar

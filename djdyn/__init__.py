@@ -108,6 +108,7 @@ from .multibody.loop_joints import (
     PointOnSurface as PointOnSurface,
     RollingDisc as RollingDisc,
 )
+from .multibody.loop_surfaces import Quadric as Quadric
 from .multibody.loops import (
     AbstractCoupling as AbstractCoupling,
     LinearCoupling as LinearCoupling,

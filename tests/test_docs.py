@@ -161,6 +161,10 @@ def test_scenario_types_are_listed():
     assert listed("- Parts:") == names_of(scenario_kinds.PARTS)
     assert listed("- Controllers:") == names_of(KINDS)
     assert listed("- Inside parts:") == set(scenario_kinds.FUNCTIONS)
+    beside = listed("- Joints of loops beside these:") - {"Quadric"}
+    assert beside == set(scenario_kinds.LOOP_JOINTS)
+    assert listed("- Couplings:") == set(scenario_kinds.COUPLINGS)
+    assert listed("- Closures:") == set(scenario_kinds.CLOSURES)
     assert listed("- Surfaces of the point contacts:") == set(scenario_kinds.SURFACES)
     assert listed("- Inside hydraulic circuits:") == set(scenario_kinds.HYDRAULIC)
     assert listed("- Inside actuators and tendons:") == set(scenario_kinds.ACTUATING)

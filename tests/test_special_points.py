@@ -105,7 +105,39 @@ def edges() -> djdyn.System:
     return djdyn.System(machine, EDGES, {"spool": 0.0})
 
 
-SYSTEMS = {"touching": MACHINES["touching"], "edges": edges}
+def loops() -> djdyn.System:
+    """A four-bar with all bars in line, a door on two hinges, a rod, a slack gear."""
+    rod = lambda name, parent, length, X_PJ: djdyn.Body(
+        name, parent, djdyn.Revolute((0, -1, 0)), length, (length / 2, 0, 0), INERTIA,
+        X_PJ,
+    )  # fmt: skip
+    back = djdyn.pose_rpy((3.0, 0.0, 0.0), (0.0, np.pi, 0.0))
+    bodies = (
+        rod("crank", "world", 1.0, djdyn.translation((0, 0, 0))),
+        rod("coupler", "crank", 3.0, djdyn.translation((1, 0, 0))),
+        rod("rocker", "coupler", 2.5, back),
+        djdyn.Body("door", "world", djdyn.Free(), 1.0, (0.4, 0, 0), INERTIA),
+        djdyn.Body("bob", "world", djdyn.Cartesian(), 1.0),
+        djdyn.Body("slide", "world", djdyn.Prismatic((1, 0, 0)), 1.0),
+    )
+    at = lambda name, body, *p: djdyn.Frame(name, body, djdyn.translation(p))
+    frames = (
+        at("end", "rocker", 2.5, 0, 0), at("pivot", "world", 1.5, 0, 0),
+        at("low", "door", 0, 0, 0.1), at("high", "door", 0, 0, 0.9),
+        at("low post", "world", 0, 0, 0.1), at("high post", "world", 0, 0, 0.9),
+        at("nail", "world", 0, 0, 1.3),
+    )  # fmt: skip
+    ties = (
+        djdyn.Loop("pin", "pivot", "end", djdyn.Revolute((0, 1, 0))),
+        djdyn.Loop("lower hinge", "low post", "low", djdyn.Revolute()),
+        djdyn.Loop("upper hinge", "high post", "high", djdyn.Revolute()),
+        djdyn.Loop("string", "nail", "bob", djdyn.Distance(1.3)),
+        djdyn.PolynomialCoupling("cam", "slide", "crank", (0.0, 0.0, 0.5)),
+    )
+    return djdyn.System(djdyn.Mechanism(bodies, frames, loops=ties))
+
+
+SYSTEMS = {"touching": MACHINES["touching"], "edges": edges, "loops": loops}
 
 
 @pytest.mark.slow

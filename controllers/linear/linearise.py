@@ -21,12 +21,18 @@ from djdyn.system.manifold import difference, dimension, retract
 from djdyn.system.signals import input_values
 from djdyn.typing import Numbers
 
+from .closed_loops import independent_directions
+
 
 Matrix = Float[Array, "_ _"]
 
 
 class Linear(eqx.Module):
-    """A linear state-space model, continuous or, with a `period` in s, discrete."""
+    """A linear state-space model, continuous or, with a `period` in s, discrete.
+
+    `directions` has a column for each state where these are not the entries of the
+    tangent vector but independent directions that closed loops leave free.
+    """
 
     A: Matrix
     B: Matrix
@@ -35,6 +41,7 @@ class Linear(eqx.Module):
     inputs: tuple[str, ...] = eqx.field(static=True)
     outputs: tuple[str, ...] = eqx.field(static=True)
     period: float | None = eqx.field(static=True, default=None)
+    directions: Matrix | None = None
 
     def poles(self) -> Array:
         """Return the eigenvalues of `A`."""
@@ -53,7 +60,8 @@ class Linear(eqx.Module):
         both = jnp.zeros((n + m, n + m)).at[:n].set(jnp.hstack([self.A, self.B]))
         discrete = jax.scipy.linalg.expm(both * period)[:n]
         named = self.inputs, self.outputs
-        return Linear(discrete[:, :n], discrete[:, n:], self.C, self.D, *named, period)
+        matrices = discrete[:, :n], discrete[:, n:], self.C, self.D
+        return Linear(*matrices, *named, period, self.directions)
 
     def to_control(self) -> Any:
         """Return a state-space model of python-control."""
@@ -80,6 +88,9 @@ def linearise(
     - `inputs`: values of the system's inputs; all of them are inputs of the result.
     - `outputs`: signals; without them the whole tangent vector is the output.
 
+    With closed loops the states are independent directions along which all loops stay
+    closed, the columns of `directions`: a tangent vector is `directions @ x`.
+
     **Returns:** the continuous linear model.
     """
     y0 = system.initial_state() if y is None else y
@@ -89,7 +100,11 @@ def linearise(
             raise ValueError(f"unknown input {name!r}; there are {there}")
     given = input_values({**system.inputs, **(inputs or {})}, jnp.asarray(t))
     (A, B), (C, D) = matrices(system, y0, given, jnp.asarray(t), tuple(outputs))
-    return Linear(A, B, C, D, tuple(sorted(given)), tuple(outputs))
+    names = tuple(sorted(given)), tuple(outputs)
+    if not system.mechanism.loops:
+        return Linear(A, B, C, D, *names)
+    N = independent_directions(system, y0, jnp.asarray(t, y0.v.dtype))
+    return Linear(N.T @ A @ N, N.T @ B, C @ N, D, *names, directions=N)
 
 
 @eqx.filter_jit

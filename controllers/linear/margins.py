@@ -14,6 +14,7 @@ from djdyn import State, System
 from djdyn.smooth import norm
 from djdyn.typing import Scalar
 
+from .closed_loops import allowed_motion
 from .linearise import matrices, signal_of
 
 
@@ -157,6 +158,9 @@ def opened(
     # A signal that is given replaces what its part sends, which opens the loop.
     given = _sent(system, y, now, signals)
     (A, B), (C, D) = matrices(system, y, given, now, signals)
+    if system.mechanism.loops:
+        P = allowed_motion(system, y, now)
+        A, B, C = P @ A @ P - (jnp.eye(len(P), dtype=P.dtype) - P), P @ B, C @ P
     on = _reached(A, B)
     both = on[:, None] & on[None, :]
     still = jnp.diag(jnp.where(on, 0.0, -1.0).astype(A.dtype))

@@ -17,6 +17,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..multibody import mass_matrix
+from ..multibody.closing import response
 from ..multibody.kinematics import World, forward_kinematics
 from ..multibody.spatial import cross
 from ..parts.base import AbstractPlacedPart, Signals
@@ -71,7 +72,7 @@ class ChainSolver:
     def __init__(self, world: World, loaded: World, chain: Chain, h: Scalar):
         self.world, self.chain, self.h = world, chain, h
         mass = chain.mass
-        invert, eye = mass_matrix.mass_solver(loaded), jnp.eye(3, dtype=mass.dtype)
+        invert, eye = response(loaded), jnp.eye(3, dtype=mass.dtype)
         total = jnp.sum(mass[:, 0, 0])
         self.ends: dict[int, tuple[Array, Mat3]] = {}  # M^-1 J^T, and the mass shown
         for node, (body, p, _) in chain.held.items():

@@ -31,7 +31,8 @@ from ..multibody.spatial import (
     rotation_about,
     translation,
 )
-from .unsupported import import_mujoco, refuse, unsupported
+from .mjcf_loops import with_loops
+from .unsupported import as_kinds, import_mujoco, refuse, unsupported
 from .xml_safety import careful_xml
 
 
@@ -42,8 +43,9 @@ def from_mjcf(
     """Return the mechanism of an MJCF file, or of its text.
 
     A body with several joints hangs on massless ones, called `"<body>:<joint>"`. Sites
-    become frames. Motors of gear one are accepted, since `tau` is what they give. All
-    else that moves the bodies and has no place in a `Mechanism` is an error.
+    become frames; equalities of bodies, sites and joints become loops. Motors of gear
+    one are accepted, since `tau` is what they give. All else that moves the bodies and
+    has no place in a `Mechanism` is an error.
 
     **Arguments:**
 
@@ -77,11 +79,16 @@ def from_mujoco(model: Any, *, ignore: Sequence[str] = ()) -> Mechanism:
     - `ignore`: kinds of things to read the model without.
     """
     refuse(unsupported(model), ignore)
-    return mechanism_of(model)
+    return mechanism_of(model, ignore)
 
 
-def mechanism_of(model: Any) -> Mechanism:
-    """Bodies, joints, sites and gravity of a compiled model, and nothing else of it."""
+def mechanism_of(model: Any, ignore: Sequence[str] = ()) -> Mechanism:
+    """Bodies, joints, sites, loops and gravity of a compiled model, and nothing else.
+
+    **Arguments:**
+
+    - `ignore`: with `"equality"` among it, loops are left open.
+    """
     bodies: list[Body] = []
     frames: list[Frame] = []
     anchors = [np.zeros(3)]  # of the moving frame, in MuJoCo's body frame
@@ -100,7 +107,8 @@ def mechanism_of(model: Any) -> Mechanism:
             X_BF = _pose(model.site_pos[i] - anchors[b], model.site_quat[i])
             name = f"site:{name}" if name in taken else name
             frames.append(Frame(name, names[b], X_BF))
-    return Mechanism(tuple(bodies), tuple(frames), _gravity(model))
+    tree = Mechanism(tuple(bodies), tuple(frames), _gravity(model))
+    return tree if "equality" in as_kinds(ignore) else with_loops(model, tree)
 
 
 def _chain(model: Any, i: int, names: list[str], anchors: list) -> list[Body]:

@@ -74,6 +74,7 @@ class SystemDraft:
             *m.joint_names,
             *(body.name for body in m.bodies),
             *(frame.name for frame in m.frames),
+            *(loop.name for loop in m.loops),
             *self.frames,
             *self.parts,
             *self.inputs,

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..multibody.mechanism import WORLD, Frame
+from ..multibody.mechanism import WORLD, Frame, Mechanism
 from ..multibody.spatial import Pose
 from .mjcf_draft import SystemDraft
 from .unsupported import import_mujoco
@@ -34,13 +34,16 @@ def geom_frame(draft: SystemDraft, i: int) -> str:
 
 
 def _on_body(draft: SystemDraft, name: str, i: int, p: Any, quat: Any) -> Frame:
-    """A frame given in MuJoCo's body frame, which may be off the moving one."""
-    R = np.zeros(9)
-    import_mujoco().mju_quat2Mat(R, quat)
     body = draft.body(i)
+    return Frame(name, body, frame_on(draft.mechanism, body, p, quat))
+
+
+def frame_on(mechanism: Mechanism, body: str, p: Any, quat: Any) -> Pose:
+    """A place given in MuJoCo's body frame, which may be off the moving one."""
+    R = np.zeros(9)
+    import_mujoco().mju_quat2Mat(R, quat / np.linalg.norm(quat))
     shift = np.zeros(3)
-    for frame in draft.mechanism.frames:
+    for frame in mechanism.frames:
         if frame.name == f"{body}:origin":
             shift = np.asarray(frame.X_BF.p)
-    X_BF = Pose(jnp.asarray(R.reshape(3, 3)), jnp.asarray(p + shift))
-    return Frame(name, body, X_BF)
+    return Pose(jnp.asarray(R.reshape(3, 3)), jnp.asarray(p + shift))

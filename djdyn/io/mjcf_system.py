@@ -79,13 +79,14 @@ def system_from_mujoco(model: Any, *, ignore: Sequence[str] = ()) -> System:
         names = listing([name for _, name in draft.skipped])
         warnings.warn(f"read without {names}: no signal is like it", stacklevel=3)
     m = draft.mechanism
-    mechanism = Mechanism(m.bodies, (*m.frames, *draft.frames.values()), m.gravity_W)
+    frames = (*m.frames, *draft.frames.values())
+    mechanism = Mechanism(m.bodies, frames, m.gravity_W, m.loops, m.closure)
     return System(mechanism, draft.parts, draft.inputs)
 
 
 def read_model(model: Any, ignore: Sequence[str]) -> SystemDraft:
     """All that can be read of a model, and what cannot."""
-    draft = SystemDraft(model, mechanism_of(model), ignore)
+    draft = SystemDraft(model, mechanism_of(model, ignore), ignore)
     for kind, name in whole_model(model):
         draft.refuse(kind, name)
     read_joints(draft)

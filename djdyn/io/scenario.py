@@ -29,7 +29,16 @@ from .scenario_table import POSE, SHARED, TablePlace
 
 
 SECTIONS = ("title", "simulation", "environment", "mechanism", "body", "frame")
-SECTIONS += ("part", "controller", "input", "initial", "output", "shape")
+SECTIONS += (
+    "loop",
+    "coupling",
+    "part",
+    "controller",
+    "input",
+    "initial",
+    "output",
+    "shape",
+)
 SECTIONS += ("parameters", "identify", "tune")
 SIMULATION = {"t0", "t1", "saveat"} | OptionKeywords.__annotations__.keys() - {
     "adjoint",
@@ -205,8 +214,11 @@ def _read(
         y0 = _start(place / "initial", system, machine, initial)
         for frame in wanted.get("frames", ()):
             mechanism.frame(frame)
+        names = (*mechanism.joint_names, *(loop.name for loop in mechanism.loops))
         for joint in wanted.get("reactions", ()):
-            mechanism.joint_index(joint)
+            if joint not in names:
+                there = ", ".join(names)
+                raise ValueError(f"unknown joint {joint!r}; there are {there}")
         signals = eqx.filter_eval_shape(lambda: system.at(0.0, y0).signals)
         for signal in wanted.get("signals", ()):
             if signal not in signals:

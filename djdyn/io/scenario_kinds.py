@@ -1,4 +1,4 @@
-"""Kinds of joints, parts and functions that a scenario file may name."""
+"""Kinds of joints, loops, parts and functions that a scenario file may name."""
 
 from collections.abc import Callable
 
@@ -18,8 +18,12 @@ from ..marine import (
     wind,
 )
 from ..multibody import (
+    closures,
     curved_surfaces,
     joints,
+    loop_joints,
+    loop_surfaces,
+    loops,
     point_contact_joints,
     time_functions,
 )
@@ -40,6 +44,33 @@ JOINTS: dict[str, type] = {
     "point_contact": point_contact_joints.PointContact,
     "planar_point_contact": point_contact_joints.PlanarPointContact,
 }
+
+
+LOOP_JOINTS: dict[str, type] = {  # beside these, for loops alone
+    "point_on_line": loop_joints.PointOnLine,
+    "point_on_plane": loop_joints.PointOnPlane,
+    "point_on_surface": loop_joints.PointOnSurface,
+    "distance": loop_joints.Distance,
+    "rolling_disc": loop_joints.RollingDisc,
+}
+
+
+COUPLINGS: dict[str, type] = {
+    "linear": loops.LinearCoupling,
+    "polynomial": loops.PolynomialCoupling,
+}
+
+
+CLOSURES: dict[str, type] = {  # ways to keep loops closed
+    "projection": closures.Projection,
+    "multipliers": closures.Multipliers,
+    "penalty": closures.Penalty,
+    "augmented_lagrangian": closures.AugmentedLagrangian,
+    "elimination": closures.Elimination,
+}
+
+
+LOOP_SURFACES: dict[str, Callable] = {"Quadric": loop_surfaces.Quadric}
 
 
 PARTS: tuple[type, ...] = (
@@ -184,7 +215,9 @@ HYDRAULIC: dict[str, Callable] = {  # what stands inside of a circuit
 }
 
 
-INNER = FUNCTIONS | SURFACES | ACTUATING | HYDRAULIC  # inside of a part or joint
+INNER = (
+    FUNCTIONS | SURFACES | LOOP_SURFACES | ACTUATING | HYDRAULIC
+)  # inside of a part or joint
 
 
 CONTACTS = {  # parts whose fields hold what is in TOUCHING

@@ -17,6 +17,7 @@ from .mjcf_system import Keyframe, keyframes, system_from_mjcf
 from .scenario_flexible import MODELS, flexible_body
 from .scenario_kinds import JOINTS
 from .scenario_limits import shown
+from .scenario_loops import read_closure, read_coupling, read_loop
 from .scenario_table import POSE, SHARED, ScenarioError, TablePlace
 from .urdf import from_urdf, system_from_urdf
 
@@ -35,15 +36,16 @@ class Machine:
 
 
 def read_machine(place: TablePlace, data: Mapping[str, Any], folder: Path) -> Machine:
-    """The machine of the sections `mechanism`, `body`, `frame` and `environment`."""
+    """The machine of the sections on bodies, frames, loops and the environment."""
     environment, at = place / "environment", place / "mechanism"
     table = environment.keys_of(data.get("environment", {}), ("gravity", *SHARED))
     source = data.get("mechanism", {})
-    options = ("ignore", "parts", "contacts", "floating_base")
+    options = ("ignore", "parts", "contacts", "floating_base", "closure")
     at.keys_of(source, (*SOURCES, *options, *POSE))
     given = [k for k in SOURCES if k in source]
     if bool(given) == bool(data.get("body")) or len(given) > 1:
         raise place.error("give the bodies, or one of mechanism.mjcf, .urdf and .dh")
+    listed = lambda key: (place / key).rows_of(data.get(key, []))
     try:
         if given == ["dh"]:
             machine = Machine(from_dh(source["dh"], base=at.pose(source)))
@@ -56,13 +58,18 @@ def read_machine(place: TablePlace, data: Mapping[str, Any], folder: Path) -> Ma
             machine = Machine(Mechanism(bodies))
         m = machine.mechanism
         frames = list(m.frames)
-        for frame in data.get("frame", ()):
+        for frame in listed("frame"):
             spot = place / "frame"
             spot.keys_of(frame, ("name", "body", *POSE), ("name", "body"))
             frames.append(Frame(frame["name"], frame["body"], spot.pose(frame)))
         gravity = table.get("gravity", m.gravity_W)
         gravity = (environment / "gravity").numbers(gravity, (3,))
-        mechanism = Mechanism(m.bodies, tuple(frames), gravity)
+        loops = [*m.loops, *(read_loop(place / "loop", x) for x in listed("loop"))]
+        loops += [read_coupling(place / "coupling", x) for x in listed("coupling")]
+        closure = m.closure
+        if "closure" in source:
+            closure = read_closure(at / "closure", source["closure"])
+        mechanism = Mechanism(m.bodies, tuple(frames), gravity, tuple(loops), closure)
         return dataclasses.replace(machine, mechanism=mechanism)
     except ScenarioError:
         raise

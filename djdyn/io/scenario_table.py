@@ -69,6 +69,12 @@ class TablePlace:
                 raise self.error(f"key {key!r} is missing")
         return table
 
+    def rows_of(self, rows: Any) -> list[Mapping[str, Any]]:
+        """Checks that there is a list of tables, and returns it."""
+        if not isinstance(rows, list) or not all(isinstance(x, Mapping) for x in rows):
+            raise self.error(f"expected tables, each under [[{self.keys[-1]}]]")
+        return rows
+
     def numbers(self, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
         """Finite numbers of one of these shapes."""
         try:
@@ -97,6 +103,9 @@ class TablePlace:
             if isinstance(value, Mapping) and key in ("parts", "solids", "against"):
                 items = value.items()
                 value = {k: (self / key / k).choose(inner, x) for k, x in items}
+            elif isinstance(value, Mapping) and key == "ratios":
+                items = value.items()
+                value = {k: (self / key / k).numbers(x, ()) for k, x in items}
             elif isinstance(value, Mapping):
                 value = (self / key).choose(inner, value)
             elif isinstance(value, list) and any(isinstance(x, Mapping) for x in value):

@@ -232,12 +232,27 @@ def _bodies_and_medium(model: Any) -> Iterator[tuple[str, str]]:
             yield "gravcomp", name_of(model, "body", i)
 
 
+def _active_equalities(model: Any) -> list[int]:
+    if disabled(model, "CONSTRAINT", "EQUALITY"):
+        return []
+    return np.flatnonzero(model.eq_active0).tolist()
+
+
+def loop_equalities(model: Any) -> list[int]:
+    """Numbers of the active equalities of bodies, sites and joints: they are loops."""
+    kind = import_mujoco().mjtEq
+    loops = {int(k) for k in (kind.mjEQ_CONNECT, kind.mjEQ_WELD, kind.mjEQ_JOINT)}
+    return [i for i in _active_equalities(model) if int(model.eq_type[i]) in loops]
+
+
 def whole_model(model: Any) -> Iterator[tuple[str, str]]:
     """Pairs of a kind and a name, of what a `System` cannot hold either."""
     mujoco = import_mujoco()
-    if not disabled(model, "CONSTRAINT", "EQUALITY"):
-        for i in np.flatnonzero(model.eq_active0):
-            yield "equality", name_of(model, "equality", i)
+    loops = loop_equalities(model)
+    for i in _active_equalities(model):
+        if i not in loops:
+            what = mujoco.mjtEq(int(model.eq_type[i])).name.removeprefix("mjEQ_")
+            yield "equality", f"{name_of(model, 'equality', i)} ({what.lower()})"
     for i in np.flatnonzero(model.body_mocapid >= 0):
         yield "mocap", name_of(model, "body", i)
     for i in range(model.nflex):

@@ -18,6 +18,7 @@ from ..multibody.joints import (
     Prismatic,
     Revolute,
 )
+from ..multibody.loops import LinearCoupling
 from ..multibody.mechanism import WORLD, Body, Mechanism
 from ..multibody.spatial import Pose
 from ..parts.actuator import Actuator, MotorLaw
@@ -29,7 +30,7 @@ from .mjcf import parse_xml, read_text
 from .mjcf_draft import plain
 from .unsupported import as_kinds, listing, refuse
 from .urdf_inertia import idle_joints, is_physical, joint_inertias
-from .urdf_tree import MOVING, Link, read_links
+from .urdf_tree import MOVING, Link, check_mimics, read_links
 from .xml_safety import careful_xml
 
 
@@ -49,7 +50,8 @@ def from_urdf(
 
     Every link stays a body; the root is fixed in the world, or floats. Masses and
     inertias are those of `<inertial>`; shapes are not read, so meshes need not be
-    found. A link with a `<collision>` counts as contact, a `<mimic>` as equality.
+    found. A joint with a `<mimic>` is coupled to the one it follows, by the loop
+    `"<joint>:mimic"`. A link with a `<collision>` counts as contact.
 
     **Arguments:**
 
@@ -58,14 +60,12 @@ def from_urdf(
     - `strict`: refuses inertias that no body has, and joints that move none. Otherwise
       the former are taken as they are and the latter are held fixed, with a warning.
     """
-    links = _read(path_or_text, strict)
+    links = _read(path_or_text, strict, ignore)
     found = []
     for link in links:
         if link.collides:
             found.append(("contact", f"link {link.name!r}"))
         joint = f"joint {link.joint!r}"
-        if link.mimic:
-            found.append(("equality", joint))
         if link.lower is not None:
             found.append(("limit", joint))
         if link.kind in MOVING and link.effort > 0:
@@ -105,10 +105,9 @@ def system_from_urdf(
         djdyn.simulate(arm, 1.0, inputs={"elbow:effort": 2.0})
         ```
     """
-    links = _read(path_or_text, strict)
+    links = _read(path_or_text, strict, ignore)
     ignore = as_kinds(ignore)
-    mimics = [("equality", f"joint {x.joint!r}") for x in links if x.mimic]
-    refuse(mimics, ignore, holder="System")
+    refuse((), ignore, holder="System")
     parts: dict[str, AbstractPart] = {}
     inputs: dict[str, float] = {}
     carried = joint_inertias(links)
@@ -133,12 +132,18 @@ def system_from_urdf(
     return System(_mechanism(links, floating_base), parts, inputs)
 
 
-def _read(path_or_text: str | os.PathLike, strict: bool) -> list[Link]:
+def _read(
+    path_or_text: str | os.PathLike, strict: bool, ignore: Sequence[str]
+) -> list[Link]:
     """The links, after what is odd about them was refused or said."""
     robot = parse_xml(read_text(path_or_text))
     if robot.tag != "robot":
         raise ValueError(f"a URDF file opens with <robot>, this one with <{robot.tag}>")
     links = read_links(robot)
+    if "equality" in as_kinds(ignore):
+        for link in links:
+            link.mimic = None
+    check_mimics(links)
     odd = [repr(link.name) for link in links if not is_physical(link)]
     idle = idle_joints(links)
     crossed = [x for x in links if x.lower is not None and x.lower > (x.upper or 0.0)]
@@ -195,7 +200,21 @@ def _mechanism(links: list[Link], floating_base: bool) -> Mechanism:
                 any_inertia=not is_physical(link),
             )
         )
-    return Mechanism(tuple(bodies))
+    return Mechanism(tuple(bodies), loops=_mimics(links))
+
+
+def _mimics(links: list[Link]) -> list[LinearCoupling]:
+    """Joints that follow others; those that were held fixed follow and lead none."""
+    moving = {link.joint for link in links if link.kind in MOVING}
+    loops = []
+    for link in links:
+        if link.mimic and link.joint in moving:
+            ratios = {link.joint: 1.0}
+            if link.mimic.joint in moving:
+                ratios[link.mimic.joint] = -link.mimic.multiplier
+            name = f"{link.joint}:mimic"
+            loops.append(LinearCoupling(name, ratios, link.mimic.offset))
+    return loops
 
 
 def _joint(link: Link) -> AbstractJoint:

@@ -1,6 +1,7 @@
 """Links and joints of a URDF file, as numbers; checks of their inertias."""
 
 import dataclasses
+import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -9,6 +10,16 @@ from scipy.spatial.transform import Rotation
 
 MOVING = ("revolute", "continuous", "prismatic")
 KINDS = ("fixed", *MOVING, "floating", "planar")
+MIMIC = {"multiplier": "1", "offset": "0"}
+
+
+@dataclasses.dataclass
+class Mimic:
+    """The joint that another follows, and its law."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
 
 
 @dataclasses.dataclass
@@ -30,7 +41,7 @@ class Link:
     lower: float | None = None
     upper: float | None = None
     effort: float = 0.0
-    mimic: bool = False
+    mimic: Mimic | None = None
     collides: bool = False
 
 
@@ -114,7 +125,28 @@ def _hang(element: ET.Element, links: dict[str, Link]) -> None:
         if kind in ("revolute", "prismatic"):
             link.lower = float(limit.get("lower", 0.0))
             link.upper = float(limit.get("upper", 0.0))
-    link.mimic = element.find("mimic") is not None
+    mimic = element.find("mimic")
+    if mimic is not None:
+        law = (_number(mimic, key, where, x) for key, x in MIMIC.items())
+        link.mimic = Mimic(mimic.get("joint", ""), *law)
+
+
+def check_mimics(links: list[Link]) -> None:
+    """Raise unless every joint that follows another follows one that can move."""
+    kinds = {link.joint: link.kind for link in links if link.parent}
+    for link in links:
+        if link.mimic is None:
+            continue
+        for name in (link.joint, link.mimic.joint):
+            if name not in kinds:
+                raise ValueError(f"joint {link.joint!r} mimics unknown joint {name!r}")
+            if kinds[name] not in MOVING:
+                raise ValueError(
+                    f"joint {link.joint!r} mimics {link.mimic.joint!r}, but {name!r} "
+                    f"is {kinds[name]}: both must have one freedom"
+                )
+        if link.joint == link.mimic.joint:
+            raise ValueError(f"joint {link.joint!r} mimics itself")
 
 
 def _origin(element: ET.Element, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -143,10 +175,14 @@ def _numbers(text: str, where: str) -> np.ndarray:
     return values
 
 
-def _number(element: ET.Element | None, key: str, where: str) -> float:
-    text = "" if element is None else element.get(key, "")
+def _number(
+    element: ET.Element | None, key: str, where: str, default: str = ""
+) -> float:
+    text = default if element is None else element.get(key, default)
     try:
-        return float(text)
+        if not math.isfinite(number := float(text)):
+            raise ValueError
+        return number
     except ValueError:
         raise ValueError(
             f"{where}: expected a number for {key}, got {text!r}"

@@ -22,6 +22,7 @@ LONGEST_STEP = 0.5  # rad or m, of the fastest coordinate
 NUDGES = (0.1, 0.3, 0.6, 1.0)  # rad or m, about a guess from which loops do not close
 CLOSED = 0.6  # a gap of this power of the rounding error counts as closed
 RANK_TOLERANCE = 1e-8  # of the largest singular value
+RANK_ROUNDING = 1e3  # and at least so many rounding errors
 
 
 class AssemblyError(ValueError):
@@ -55,7 +56,8 @@ def degrees_of_freedom(
     J = np.asarray(loop_rows(forward_kinematics(mechanism, q, t=t)).jacobian)
     size = np.linalg.norm(J, axis=1, keepdims=True)
     values = np.linalg.svd(J / np.where(size > 0, size, 1.0), compute_uv=False)
-    rank = int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
+    least = max(RANK_TOLERANCE, RANK_ROUNDING * float(np.finfo(J.dtype).eps))
+    rank = int(np.sum(values > least * values.max(initial=0.0)))
     return Freedoms(mechanism.nv, len(J), rank)
 
 
@@ -164,7 +166,12 @@ def open_loop(
     mechanism: Mechanism, q: Array, v: Array, t: ArrayLike = 0.0
 ) -> str | None:
     """Return what is wrong with a state whose loops are open, in a sentence."""
-    gap, rate = _gaps(mechanism, q, v, jnp.asarray(t, q.dtype))
+    found = gaps(mechanism, q, v, jnp.asarray(t, q.dtype))
+    return why_open(mechanism, *map(np.asarray, found))
+
+
+def why_open(mechanism: Mechanism, gap: np.ndarray, rate: np.ndarray) -> str | None:
+    """Return which loop is open, in a sentence, or None if all are closed."""
     if not np.max(np.abs(gap), initial=0.0) <= _tolerance(gap):
         return _widest(mechanism, gap, (), "close", "gap", "m or rad")
     if not np.max(np.abs(rate), initial=0.0) <= _tolerance(rate):
@@ -173,18 +180,19 @@ def open_loop(
 
 
 @eqx.filter_jit
-def _gaps(mechanism: Mechanism, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
+def gaps(mechanism: Mechanism, q: Array, v: Array, t: Array) -> tuple[Array, Array]:
+    """Return the gaps of all loops, and their rates."""
     rows = loop_rows(forward_kinematics(mechanism, q, v, t))
     return rows.gap, rows.rate
 
 
-def _tolerance(gap: Array) -> float:
+def _tolerance(gap: Array | np.ndarray) -> float:
     return float(jnp.finfo(gap.dtype).eps) ** CLOSED
 
 
 def _widest(
     mechanism: Mechanism,
-    gap: Array,
+    gap: Array | np.ndarray,
     hold: Sequence[str],
     verb: str,
     what: str,

@@ -175,7 +175,9 @@ class Elimination(AbstractClosure):
     do not determine the others: at their dead centres.
     """
 
-    independent: tuple[str, ...] = eqx.field(static=True)
+    independent: tuple[str, ...] = eqx.field(
+        static=True, converter=lambda x: (x,) if isinstance(x, str) else tuple(x)
+    )
     sweeps: int = eqx.field(static=True, default=1)
 
     def split(self, tree: Tree, nv: int) -> tuple[np.ndarray, np.ndarray]:

@@ -46,14 +46,25 @@ class Loop(AbstractLoop):
     def __check_init__(self):
         if isinstance(self.joint, Free):
             raise ValueError(f"loop {self.name!r}: a Free joint closes nothing")
-        if self.motion is not None and count_rows(self.joint)[1]:
+        if self.motion is None:
+            return
+        if count_rows(self.joint)[1]:
             raise ValueError(f"loop {self.name!r}: what rolls cannot have a motion")
+        at = eqx.filter_eval_shape(lambda motion: motion(jnp.zeros(())), self.motion)
+        if not isinstance(at, Pose):
+            raise ValueError(
+                f"loop {self.name!r}: its motion is a pose that depends on time, such "
+                "as Heave or DeckMotion"
+            )
 
 
 class AbstractCoupling(AbstractLoop):
     """A law between coordinates of joints of one coordinate each."""
 
-    joints: eqx.AbstractVar[tuple[str, ...]]
+    @property
+    @abc.abstractmethod
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints whose coordinates it ties."""
 
     @abc.abstractmethod
     def residual(self, q: Coordinates, t: Scalar) -> Scalar:

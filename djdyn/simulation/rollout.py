@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
+from ..multibody.assembly import gaps, why_open
 from ..system.parameters import check_lanes, get_parameters, with_parameters
 from ..system.process import refuse_fork
 from ..system.state import State
@@ -72,12 +73,16 @@ def rollout(
     """
     refuse_fork()
     chosen = resolve_options(options, **changes)
-    y0 = system.initial_state() if initial_state is None else initial_state
-    check_inputs(system, inputs)
-    check_tolerances(chosen, y0)
     lanes = {k: jnp.asarray(x, float) for k, x in (parameters or {}).items()}
     check_lanes(system, lanes)
+    if initial_state is None and lanes and system.mechanism.loops:
+        y0 = _starts(system, lanes, system.initial_state())  # other lengths
+    else:
+        y0 = system.initial_state() if initial_state is None else initial_state
+    check_inputs(system, inputs)
+    check_tolerances(chosen, y0)
     axes, batch = _batch(system, y0, lanes)
+    _check_loops(system, y0, lanes, axes, t0)
     times = save_times(chosen, t0, t1, saveat)
     span, given = (float(t0), float(t1)), dict(inputs or {})
     ready = prepared(system)
@@ -136,6 +141,41 @@ def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, 
             + (f", got {said}" if said else ": neither state nor parameters have one")
         )
     return axes, next(iter(sizes.values()))[0]
+
+
+@eqx.filter_jit
+def _starts(system: System, lanes: dict[str, Array], near: State) -> State:
+    """Initial states of lanes, each with its own loops closed."""
+    start = lambda x: with_parameters(system, x).initial_state(near.q, near.v)
+    return jax.vmap(start)(lanes)
+
+
+def _check_loops(
+    system: System, y0: State, lanes: dict[str, Array], axes: PyTree, t0: Number
+) -> None:
+    """Raise if a lane that is finite starts with open loops."""
+    if not system.mechanism.loops or not known(*jax.tree.leaves((system, y0, lanes))):
+        return
+    gaps, rates = _gaps(system, y0, lanes, axes, jnp.asarray(t0, y0.v.dtype))
+    for i, (gap, rate) in enumerate(zip(*map(np.asarray, (gaps, rates)), strict=True)):
+        if np.all(np.isfinite(gap)) and np.all(np.isfinite(rate)):
+            if said := why_open(system.mechanism, gap, rate):
+                raise ValueError(
+                    f"the initial state of lane {i} has open loops: {said}; start from "
+                    "initial_state() of each lane's system, or from none"
+                )
+
+
+@eqx.filter_jit
+def _gaps(
+    system: System, y0: State, lanes: dict[str, Array], axes: PyTree, t: Array
+) -> tuple[Array, Array]:
+    """Gaps of all loops and their rates, by lane."""
+
+    def one(y: State, values: dict[str, Array]) -> tuple[Array, Array]:
+        return gaps(with_parameters(system, values).mechanism, y.q, y.v, t)
+
+    return jax.vmap(one, in_axes=(axes, 0))(y0, lanes)
 
 
 def _finite_lanes(x: np.ndarray, axis: int | None) -> np.ndarray:
@@ -233,6 +273,7 @@ def _march(
     """Return one lane by fixed steps."""
     flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if options.ledger else 0)))
     field = Field(system, inputs, {}, unravel, options.ledger)
+    flat0 = field.project(jnp.asarray(span[0], flat0.dtype), flat0)
     compiled = {k: x for k, x in how.items() if k != "counts"}
     sampled: dict = {}
     dt, period = options.dt, options.control_period

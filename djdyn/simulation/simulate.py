@@ -146,6 +146,7 @@ def solve(
     """Solve by diffrax; what `simulate` does once its arguments are checked."""
     flat0, unravel = ravel_pytree((y0, jnp.zeros(2 if options.ledger else 0)))
     field = Field(system, inputs, {}, unravel, options.ledger)
+    flat0 = field.project(jnp.asarray(span[0], times.dtype), flat0)
     if options.control_period is None:
         found = solve_between(
             options.integrator, field, flat0, times, span, options.jumps, progress

@@ -59,6 +59,13 @@ class StateModel(eqx.Module):
             raise ValueError(
                 f"drive has shape {self.drive.shape}, but the state has {k} directions"
             )
+        mechanism = self.system.mechanism
+        if mechanism.loops and not mechanism.closure.project:
+            raise ValueError(
+                "state estimation with closed loops needs a closure that projects "
+                f"states, Projection or Elimination, not "
+                f"{type(mechanism.closure).__name__}"
+            )
         if self.options is not None:
             check_options(self.options)
 

@@ -21,6 +21,8 @@ from experiments.__main__ import main
 from experiments.machine.kinds import KINDS
 from experiments.studies.crane import model as crane
 
+from ..multibody.loops import four_bar
+
 
 ROOT = Path(__file__).parents[2]
 PENDULUM = ROOT / "experiments/scenarios/double_pendulum.toml"
@@ -122,6 +124,16 @@ def test_the_crane_has_its_derivative(exported):
         status, rate = machine.call("derivative", t, y)
         assert status == 0
         assert_close(rate, flat(derivative(t, y)), 1e-12)
+
+
+@pytest.mark.parametrize("way", [djdyn.Projection(), djdyn.Multipliers()])
+def test_closed_loops_step_as_in_python(tmp_path, way):
+    """A step of the C code projects states as that of Python does."""
+    system, path = djdyn.System(four_bar(way)), tmp_path / "bars.c"
+    y0 = system.initial_state(q={"crank": 1.0}, v={"crank": 2.0})
+    export_c(system, path, y0, dt=0.01, solver="rk4")
+    end = Machine(path).march(flat(y0), 0.01, 50)
+    assert_close(end, rolled(system, y0, 0.5, dt=0.01, solver="rk4"), 1e-12)
 
 
 def servo() -> djdyn.System:

@@ -198,8 +198,9 @@ CASES = [
     ("contact", "geom 'ceiling', geom 'shell'", "<contact>pair</contact>"),
     (
         "equality",
-        "equality 'gears'",
-        '<equality><joint name="gears" joint1="elbow" joint2="wrist"/></equality>',
+        "equality 'gears' (tendon)",
+        '<tendon><fixed name="band"><joint joint="elbow" coef="1"/></fixed></tendon>'
+        '<equality><tendon name="gears" tendon1="band"/></equality>',
     ),
     (
         "tendon",

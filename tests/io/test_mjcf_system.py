@@ -247,8 +247,11 @@ def pair(more: str, joint: str = "") -> str:
     [
         (
             "equality",
-            "equality 'gears'",
-            pair('<equality><joint name="gears" joint1="a1" joint2="b1"/></equality>'),
+            r"equality 'gears' \(tendon\)",
+            pair(
+                '<tendon><fixed name="t"><joint joint="a1" coef="1"/></fixed></tendon>'
+                '<equality><tendon name="gears" tendon1="t"/></equality>'
+            ),
         ),
         (
             "actuator",

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from djdyn.io import from_urdf, system_from_urdf
-from djdyn.multibody.dynamics import forward
+from djdyn.multibody.dynamics import forward, forward_dynamics
 from djdyn.multibody.joints import Fixed, Free, Prismatic, Revolute
 from djdyn.multibody.kinematics import forward_kinematics
 from djdyn.multibody.spatial import quat_to_rotation
@@ -112,7 +112,6 @@ def test_every_link_stays_a_body():
             "damping of joint 'j3'; frictionloss of joint 'j3'",
         ),
         ({"shape": f"<collision>{MESH}</collision>"}, "contact of link 'upper'"),
-        ({"on_j2": '<mimic joint="j1"/>'}, "equality of joint 'j2'"),
     ],
 )
 def test_what_a_mechanism_cannot_hold_is_refused_by_name(change, sentence):
@@ -184,11 +183,51 @@ def test_limits_are_stops():
     np.testing.assert_allclose(stop.damping, 2 * carried / 0.02)
 
 
-def test_mimicking_joints_are_refused():
-    text = robot(on_j2='<mimic joint="j1"/>')
-    with pytest.raises(ValueError, match="equality of joint 'j2', which a System"):
-        system_from_urdf(text)
-    assert system_from_urdf(text, ignore="equality").mechanism.nv == 3
+def test_mimicking_joints_are_coupled_as_pinocchios():
+    """Pinocchio takes the follower's coordinate away; here a coupling ties it."""
+    text = robot(on_j2='<mimic joint="j1" multiplier="-0.7" offset="0.2"/>')
+    m = from_urdf(text)
+    assert [loop.name for loop in m.loops] == ["j2:mimic"]
+    q1, v1, q3, v3, tau = 0.4, 0.9, -0.3, 0.6, np.array([1.1, -2.0, 0.7])
+    q, v = np.array([q1, 0.2 - 0.7 * q1, q3]), np.array([v1, -0.7 * v1, v3])
+    assert abs(m.loops[0].residual(jnp.asarray(q[1::-1]), jnp.zeros(()))) < 1e-15
+    found = quick_jit(forward_dynamics)(m, *map(jnp.asarray, (q, v, tau)))
+
+    model = pin.buildModelFromXML(text, mimic=True)
+    data, at = model.createData(), {n: model.getJointId(n) for n in ("j1", "j3")}
+    q_p, v_p, tau_p = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+    for name, x, u, f in (("j1", q1, v1, 1.1 - 0.7 * -2.0), ("j3", q3, v3, 0.7)):
+        i, k = model.joints[at[name]].idx_q, model.joints[at[name]].idx_v
+        q_p[i : i + 2], v_p[k], tau_p[k] = (np.cos(x), np.sin(x)), u, f
+    M = np.triu(pin.crba(model, data, q_p))
+    M = M + np.triu(M, 1).T
+    bias = pin.rnea(model, data, q_p, v_p, np.zeros(model.nv))
+    a1, a3 = np.linalg.solve(M, tau_p - bias)
+    np.testing.assert_allclose(found, [a1, -0.7 * a1, a3], rtol=1e-9)
+
+
+def test_a_system_starts_where_its_mimics_hold():
+    text = robot(on_j2='<mimic joint="j1" multiplier="2" offset="0.2"/>')
+    y = system_from_urdf(text).initial_state(q={"j1": 0.3}, v={"j1": 1.0})
+    np.testing.assert_allclose(y.q, [0.3, 0.8, 0.0], atol=1e-12)
+    np.testing.assert_allclose(y.v, [1.0, 2.0, 0.0], atol=1e-12)
+    assert not system_from_urdf(text, ignore="equality").mechanism.loops
+
+
+@pytest.mark.parametrize(
+    ("mimic", "said"),
+    [
+        ('<mimic joint="j9"/>', "joint 'j2' mimics unknown joint 'j9'"),
+        ('<mimic joint="j2"/>', "joint 'j2' mimics itself"),
+        ('<mimic joint="weld"/>', "'weld' is fixed: both must have one freedom"),
+        ('<mimic joint="j1" offset="far"/>', "expected a number for offset, got 'far'"),
+    ],
+)
+def test_bad_mimics_are_refused_in_a_sentence(mimic, said):
+    with pytest.raises(ValueError, match=said):
+        from_urdf(robot(on_j2=mimic))
+    if "far" not in mimic:
+        assert from_urdf(robot(on_j2=mimic), ignore="equality").nv == 3
 
 
 ODD = """

@@ -1,5 +1,6 @@
 """Linearised systems and their regulators, compared with closed forms and SciPy."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import scipy.signal
 
 import djdyn
 from controllers import linearise, lqr
-from djdyn.parts import FrameSensor
+from djdyn.parts import FrameSensor, JointSpring
 from experiments.studies.swing_up.study import build
 
 
@@ -52,6 +53,37 @@ def test_regulators_are_those_of_riccati(linear):
     K = lqr(sampled, Q, R)
     assert np.allclose(K, np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A), rtol=1e-8)
     assert not sampled.stable()
+
+
+def hung() -> djdyn.System:
+    """A bob on a rod of 0.7 m, and two geared slides on a spring."""
+    bodies = (
+        djdyn.Body("bob", "world", djdyn.Cartesian(), 2.0),
+        djdyn.Body("a", "world", djdyn.Prismatic((1, 0, 0)), 1.0),
+        djdyn.Body("b", "world", djdyn.Prismatic((1, 0, 0)), 3.0),
+    )
+    loops = (
+        djdyn.Loop("rod", "world", "bob", djdyn.Distance(0.7)),
+        djdyn.LinearCoupling("gear", {"a": 1.0, "b": -2.0}),
+    )
+    mechanism = djdyn.Mechanism(bodies, loops=loops)
+    return djdyn.System(mechanism, {"spring": JointSpring("a", 20.0)})
+
+
+def test_closed_loops_leave_independent_states():
+    """Frequencies by hand; `directions` keep the loops closed."""
+    system = hung()
+    y = system.initial_state(q={"bob": [0.0, 0.0, -0.7]})
+    linear = linearise(system, y)
+    assert linear.A.shape == (6, 6) and linear.directions.shape == (10, 6)
+    swing, slide = np.sqrt(9.81 / 0.7), np.sqrt(20.0 / (1 + 3 / 4))
+    found = np.sort(np.abs(np.imag(linear.poles())))
+    np.testing.assert_allclose(found, [*[slide] * 2, *[swing] * 4], rtol=1e-8)
+    np.testing.assert_allclose(linear.directions[2], 0.0, atol=1e-12)
+    a, b = linear.directions[3], linear.directions[4]
+    np.testing.assert_allclose(a, 2 * b, atol=1e-12)
+    with pytest.raises(ValueError, match="outside of jit and grad"):
+        jax.eval_shape(lambda y: linearise(system, y).A, y)
 
 
 def test_the_regulated_wagon_has_margins(linear):
