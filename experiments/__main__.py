@@ -46,6 +46,7 @@ STUDIES = {
     "rov": "experiments.studies.rov.study",
     "swing-up": "experiments.studies.swing_up.study",
     "titan4": "experiments.studies.titan4.study",
+    "tow": "experiments.studies.tow.study",
     "tune-boom": "experiments.studies.tune_boom.study",
     "tune-crane": "experiments.studies.tune_crane.study",
     "winch": "experiments.studies.winch.study",

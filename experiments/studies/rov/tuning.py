@@ -34,7 +34,7 @@ SIMULATION = {
 DEPTH = 20.0  # m, of the vehicle under the mean surface
 COMPONENTS = 5  # of a sea
 TRAIN, OTHERS, BUDGET = 8, 16, 400
-STEPS = 10
+STEPS = 24
 MOVING = ("damping", "thrusters", "wave", "strips1", "strips2", "strips3")
 FREE = [
     FreeParameter(f"{part}.{gain}", Positive())
@@ -129,7 +129,7 @@ def run(study: Study) -> None:
     found = controllers.tune(
         study.customise(machine()) if not study.sets else machine(), SPAN, free=FREE,
         cost=COST, scenarios=train, hold_out=others,
-        search=SearchOptions(method="lm", max_steps=STEPS), saves=SAVES,
+        search=SearchOptions(method="bfgs", max_steps=STEPS), saves=SAVES,
         save=study.out / "tuning", **SIMULATION,
     )  # fmt: skip
     save_gains(study, found)
