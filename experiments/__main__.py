@@ -60,6 +60,7 @@ BENCHMARKS = {
     "cable": "experiments.benchmarks.cable",
     "contact": "experiments.benchmarks.contact",
     "hydraulic-boom": "experiments.benchmarks.hydraulic_boom",
+    "rov": "experiments.benchmarks.rov",
     "titan4": "experiments.benchmarks.titan4",
 }
 
