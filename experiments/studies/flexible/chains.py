@@ -62,9 +62,7 @@ def thick_cantilever(bodies: int) -> djdyn.Mechanism:
     I_y, I_z = h * w**3 / 12, w * h**3 / 12
     section = Section(w * h, I_y, I_z, I_y, share, share)
     G = E / (2 * (1 + nu))
-    beam = Beam(
-        (Piece(2.0 / bodies, section, elements=1),), E, G, 7850.0, "timoshenko"
-    )
+    beam = Beam((Piece(2.0 / bodies, section, elements=1),), E, G, 7850.0, "timoshenko")
     return chain(beam, bodies, PLANAR)
 
 
