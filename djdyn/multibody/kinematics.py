@@ -189,8 +189,8 @@ def _with_nodes(
     """Poses and drifts of all rows, with those of the nodes in their place."""
     R, p, drifts = list(X_PB.R), list(X_PB.p), list(drift_M)
     for row, d in bent.items():
-        for k, (X, drift) in enumerate(zip(d.poses, d.drifts, strict=True)):
-            R[row + 1 + k], p[row + 1 + k], drifts[row + 1 + k] = X.R, X.p, drift
+        for k, (X, rate) in enumerate(zip(d.poses, d.drifts, strict=True)):
+            R[row + 1 + k], p[row + 1 + k], drifts[row + 1 + k] = X.R, X.p, rate
     return Pose(jnp.stack(R), jnp.stack(p)), jnp.stack(drifts)
 
 

@@ -196,7 +196,7 @@ class System(AbstractSystem):
 
 
 def prepared(system: System) -> System:
-    """Return the system with its flexible bodies reduced, for who evaluates it often."""
+    """Return the system with its flexible bodies reduced, to be evaluated often."""
     mechanism = reduced_mechanism(system.mechanism)
     if mechanism is system.mechanism:
         return system
