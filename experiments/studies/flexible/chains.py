@@ -1,7 +1,7 @@
 """Large static deflections by chains of flexible bodies, each welded to the one before.
 
-A body is right for small deflections in its own frame. A chain of n bodies has n frames,
-so what is left out falls with the square of n.
+A body is right for small deflections in its own frame. A chain of n bodies has n
+frames, so what is left out falls with the square of n.
 """
 
 from collections.abc import Sequence

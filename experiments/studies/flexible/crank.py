@@ -1,9 +1,9 @@
 r"""The flexible slider-crank of the test set for initial value problem solvers.
 
-Simeon, *Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs*
-(1996). The connecting rod bends in two sine modes and stretches by two quadratic nodes;
-its matrices are those of the test set as they stand. The crank turns at 150 rad/s and the
-slider is a mass at the end of the rod that stays on the x axis.
+Simeon, *Modelling a flexible slider crank mechanism by a mixed system of DAEs and
+PDEs* (1996). The connecting rod bends in two sine modes and stretches by two quadratic
+nodes; its matrices are those of the test set as they stand. The crank turns at 150
+rad/s and the slider is a mass at the end of the rod that stays on the x axis.
 """
 
 import equinox as eqx
@@ -19,7 +19,7 @@ from djdyn.multibody.flexible.attachment import Nodes
 from djdyn.multibody.flexible.body import Reduced
 from djdyn.multibody.flexible.shape_integrals import ShapeIntegrals
 from djdyn.multibody.kinematics import World
-from djdyn.parts.base import AbstractIdealPart, Response
+from djdyn.parts.base import AbstractPassivePart, Response
 
 
 M2, J2, M3 = 0.151104, 0.0045339259, 0.075552  # kg, kg m^2, kg
@@ -62,7 +62,7 @@ class OnAxis(AbstractConstraint):
         return self.slope @ v_dot + self.rest
 
 
-class Slider(AbstractIdealPart):
+class Slider(AbstractPassivePart):
     """A mass at the end of the rod that slides along x, without friction."""
 
     def initial_state(self) -> dict:
@@ -78,10 +78,12 @@ class Slider(AbstractIdealPart):
         rest = world.A_bias_WB[b, 4]
         mass = djdyn.Inertia(body, p, jnp.diag(jnp.array([M3, 0.0, 0.0])))
         return Response(
-            state, inertias=(mass,), constraints=(OnAxis(load, slope, rest),)
+            state,
+            inertias=(mass,),
+            constraints=(OnAxis(load=load, slope=slope, rest=rest),),
         )
 
-    def power_in(self, t, state, world, signals) -> Array:
+    def power_loss(self, t, state, world, signals) -> Array:
         del t, state, world, signals
         return jnp.zeros(())
 

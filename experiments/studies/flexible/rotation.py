@@ -1,8 +1,9 @@
 """Beams that turn: one that is spun up, and blades at constant speed.
 
-Simo and Vu-Quoc, *On the dynamics of flexible beams under large overall motions* (1986),
-give the beam that is spun up. Hodges and Rutkowski, *Free-vibration analysis of rotating
-beams by a variable-order finite element method* (1981), give frequencies of blades.
+Simo and Vu-Quoc, *On the dynamics of flexible beams under large overall motions*
+(1986), give the beam that is spun up. Hodges and Rutkowski, *Free-vibration analysis of
+rotating beams by a variable-order finite element method* (1981), give frequencies of
+blades.
 """
 
 import equinox as eqx
@@ -80,6 +81,7 @@ def lag(run: djdyn.Trajectory) -> np.ndarray:
 def stretch(run: djdyn.Trajectory) -> float:
     """Return the mean elongation of the axis once the speed is constant, m."""
     arm = run.system.mechanism.bodies[0]
+    assert isinstance(arm, FlexibleBody)
     along = arm.shape().nodes.Psi[0, :, 0]
     late = np.asarray(run.t) >= RISE
     return float(np.mean(np.asarray(run.q("arm.modes") @ along)[late]))

@@ -1,4 +1,4 @@
-"""Flexible bodies: reduction, rotation, a slider-crank, large deflections, identification.
+"""Flexible bodies: reduced models, rotation, large deflections, identification.
 
 Every number stands beside one that somebody else worked out.
 """

@@ -219,7 +219,7 @@ def test_sag_under_gravity():
 
 
 def column(axial_load, modes=3):
-    """Lowest eigenvalue of a clamped column's stiffness under a dead load at its tip."""
+    """Lowest eigenvalue of a clamped column's stiffness under a load at its tip."""
     body = hinged(soft_beam(8), {"xz": modes}, "vibration", joint=djdyn.Fixed())
     m = reduced_mechanism(djdyn.Mechanism((body,), gravity_W=(0, 0, 0)))
     F = jnp.zeros((len(m.bodies) + 1, 6)).at[m.index("boom.tip"), 3].set(-axial_load)
