@@ -54,6 +54,8 @@ def random_state(mechanism, seed=0):
 def test_equations_of_motion_are_those_of_lagrange():
     """Also rows of the tree: twists, accelerations and Jacobians are derivatives."""
     m = spatial_mechanism()
+    stiff = m.bodies[1]
+    assert isinstance(stiff, FlexibleBody)
     at = lambda q, v: djdyn.forward_kinematics(m, q, v)
     kinetic = lambda q, v: reactions.kinetic_energy(at(q, v))
     potential = lambda q: reactions.potential_energy(at(q, jnp.zeros(m.nv)))
@@ -68,7 +70,7 @@ def test_equations_of_motion_are_those_of_lagrange():
         damping = (
             jnp.zeros(m.nv)
             .at[m.v_slice("boom.modes")]
-            .set(m.bodies[1].shape().D @ v[m.v_slice("boom.modes")])
+            .set(stiff.shape().D @ v[m.v_slice("boom.modes")])
         )
         place = lambda q: at(q, v).pose("hook").p
         turn = lambda q: at(q, v).pose("hook").R
