@@ -40,6 +40,7 @@ STUDIES = {
     "cube-toss": "experiments.studies.cube_toss.study",
     "double-pendulum": "experiments.studies.double_pendulum.study",
     "elbow-toss": "experiments.studies.elbow_toss.study",
+    "flexible": "experiments.studies.flexible.study",
     "hydraulic-boom": "experiments.studies.hydraulic_boom.study",
     "launch": "experiments.studies.launch.study",
     "loops": "experiments.studies.loops.study",

@@ -8,6 +8,8 @@ import numpy as np
 from djdyn.io.scenario import Scenario
 from djdyn.io.scenario_limits import shown
 from djdyn.io.scenario_table import TablePlace
+from djdyn.multibody.flexible import FlexibleBody
+from djdyn.multibody.flexible.attachment import FlexibleRow
 from djdyn.multibody.mechanism import Body
 from djdyn.system.parameters import FreeParameter, get_parameters, parameter_field
 from djdyn.system.transforms import (
@@ -78,7 +80,7 @@ def _transform(
     return kinds[domain]
 
 
-def _body(scenario: Scenario, name: str) -> Body:
+def _body(scenario: Scenario, name: str) -> Body | FlexibleBody | FlexibleRow:
     m = scenario.system.mechanism
     return m.bodies[m.index(name) - 1]
 
