@@ -1,11 +1,13 @@
 """Controllers, references, and their tuning by gradient.
 
 Read `pid` first, the shape of every controller, then `references` and `guidance` (what
-controllers follow), `model_based`, `backstepping` and `winch`. `noise` adds noise to
+controllers follow), `model_based`, `backstepping`, `winch`, and for vehicles
+with arms `vehicle` and `arm`. `noise` adds noise to
 signals, `ilqr` plans trajectories. `linear` linearises systems and returns stability
 margins, `tuning` finds gains by gradient over many scenarios.
 """
 
+from .arm import ArmPID as ArmPID, EndEffectorControl as EndEffectorControl
 from .backstepping import Backstepping as Backstepping
 from .guidance import Joystick as Joystick, ReferenceModel as ReferenceModel
 from .ilqr import (
@@ -57,5 +59,11 @@ from .tuning import (
     sample as sample,
     search_baseline as search_baseline,
     tune as tune,
+)
+from .vehicle import (
+    SecondOrderReference as SecondOrderReference,
+    VehiclePID as VehiclePID,
+    angle_rates as angle_rates,
+    roll_pitch_yaw as roll_pitch_yaw,
 )
 from .winch import WinchPID as WinchPID, WinchPIDState as WinchPIDState

@@ -67,6 +67,12 @@ from .multibody.closures import (
     Projection as Projection,
 )
 from .multibody.constraints import AbstractConstraint as AbstractConstraint
+from .multibody.curved_surfaces import (
+    Ellipsoid as Ellipsoid,
+    HeightSurface as HeightSurface,
+    PolynomialHeight as PolynomialHeight,
+    Torus as Torus,
+)
 from .multibody.dynamics import (
     bias_force as bias_force,
     forward_dynamics as forward_dynamics,

@@ -60,6 +60,7 @@ from .markers import (
     Registration as Registration,
     digitise as digitise,
     find_pivot as find_pivot,
+    frame_from_four as frame_from_four,
     frame_from_three as frame_from_three,
     read_markers as read_markers,
     register as register,

@@ -44,6 +44,7 @@ STUDIES = {
     "launch": "experiments.studies.launch.study",
     "loops": "experiments.studies.loops.study",
     "optotrak": "experiments.studies.optotrak.study",
+    "rov": "experiments.studies.rov.study",
     "swing-up": "experiments.studies.swing_up.study",
     "titan4": "experiments.studies.titan4.study",
     "tune-boom": "experiments.studies.tune_boom.study",

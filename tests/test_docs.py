@@ -26,7 +26,10 @@ SLOW = {"README.md", "cable.md", "control.md", "estimation.md", "extending.md"}
 SLOW |= {"filters.md", "gradients.md", "hydraulics.md", "robots.md", "titan4.md"}
 PACKAGES = ("djdyn", "controllers", "estimation")
 ROOMS = ("djdyn.parts", "djdyn.cable", "djdyn.contact", "djdyn.hydraulics")
-MODULES = ("djdyn.marine.water", "djdyn.marine.waves")
+MODULES = tuple(
+    f"djdyn.marine.{name}"
+    for name in ("water", "waves", "wave_field", "wind", "drag", "hull", "thruster")
+)
 NOT_RUN = re.compile(r"<!-- not run: (.+?) -->")
 
 

@@ -264,11 +264,13 @@ class Cable(AbstractLinePart):
     def power_in(
         self, t: Scalar, state: dict, world: World, signals: Signals
     ) -> Scalar:
-        """Power of winches, driven ends, forces from outside and the current."""
+        """Power of winches, driven ends, forces from outside, current and waves."""
         line = self.snapshot(t, state, world, self.rates(signals))
         power = line.winch_power() if self.pays else jnp.zeros(())
         power += jnp.sum(line.pushes * line.motion.points)
         power += jnp.sum(line.drag * line.current)
+        if self.fluid is not None and self.fluid.waves is not None:
+            power += line.wave_power()
         for node, place in line.held():
             if place.body is None:
                 power += (line.mass[node] @ place.a - line.load[node]) @ place.v

@@ -55,6 +55,9 @@ class CableSnapshot(eqx.Module):
     pushes: Float[Array, "forces 3"]
     damping_loss: Scalar
     tension: Float[Array, " nodes"]
+    eta: Float[Array, " nodes"]  # heights of the waves
+    eta_rate: Float[Array, " nodes"]
+    carried: Nodes  # forces of water that waves accelerate
 
     @staticmethod
     def of(
@@ -90,21 +93,25 @@ class CableSnapshot(eqx.Module):
         m, m_rate = jax.jvp(lumps, (length, offset), changes)
         eye = jnp.eye(3, dtype=dtype)[None]
         mass, mass_rate = m[:, None, None] * eye, m_rate[:, None, None] * eye
-        weight = jax.grad(lambda r: -_heights(cable, world, r, length, offset))(r)
-        force, current, drag = weight, jnp.zeros_like(r), jnp.zeros_like(r)
+        eta, eta_rate = _elevations(cable, t, r, r_dot)
+        weight = jax.grad(lambda r: -_heights(cable, world, r, length, offset, eta))(r)
+        force, current, drag, carried = weight, *(jnp.zeros_like(r) for _ in range(3))
         if cable.fluid is not None:
             fluid, slope = cable.fluid, measures.slope
-            density = lambda r: jax.vmap(fluid.density)(*_pieces(cable, r))
-            added = lambda r, slope: rope.added(density(r), slope)
+            density = lambda r, eta: jax.vmap(fluid.density)(*_pieces(cable, r), eta)
+            added = lambda r, slope, eta: rope.added(density(r, eta), slope)
             slope_rate = push(r_dot, *turns).slope if cable.pays else rate.slope
-            A, A_rate = jax.jvp(added, (r, slope), (r_dot, slope_rate))
+            moving = (r_dot, slope_rate, eta_rate)
+            A, A_rate = jax.jvp(added, (r, slope, eta), moving)
             lengths = (shares * length)[:, None, None]
             mass = mass + lengths * A
             mass_rate = mass_rate + (jnp.sum(rates) / length) * lengths * A
             force = force - jnp.einsum("nij,nj->ni", lengths * A_rate, w) / 2
             current = jax.vmap(lambda p: fluid.velocity(p, t))(r)
-            drag = lengths[:, 0] * rope.drag(density(r), slope, w - current)
-            force = force + drag
+            drag = lengths[:, 0] * rope.drag(density(r, eta), slope, w - current)
+            if fluid.waves is not None:
+                carried = _carried(cable, t, r, lengths, density(r, eta), A)
+            force = force + drag + carried
         rubbing = jnp.zeros_like(r)
         if cable.ground is not None:
             area = shares * length * rope.diameter
@@ -119,8 +126,8 @@ class CableSnapshot(eqx.Module):
         pushes = [f.force(t) for f in cable.forces]
         pushes = jnp.stack(pushes) if pushes else jnp.zeros((0, 3), dtype)
         p = jnp.einsum("nij,nj->ni", mass, v)
-        carried = lambda y: (y.slope, y.points)
-        stress = eqx.tree_at(carried, stress, (feed[:, None] * p, -pushes))
+        both = lambda y: (y.slope, y.points)
+        stress = eqx.tree_at(both, stress, (feed[:, None] * p, -pushes))
         inner, turn0, turn1 = pull(jax.tree.map(jnp.add, stress, friction))
         spent = jnp.einsum("nij,nj->ni", mass_rate, v)
         # At a drum the line comes with the momentum it has when it leaves.
@@ -131,7 +138,7 @@ class CableSnapshot(eqx.Module):
             cable, world, places, length, offset, rates, feed, r, v, w, r_dot, measures,
             rate, motion, mass, mass_rate, load, -jnp.stack([turn0, turn1]), friction,
             drag, current, rubbing, pushes, 2 * loss,
-            rope.tensions(measures, rate, damping),
+            rope.tensions(measures, rate, damping), eta, eta_rate, carried,
         )  # fmt: skip
 
     @property
@@ -157,7 +164,15 @@ class CableSnapshot(eqx.Module):
         state = {"twist": self.measures.twist}
         x = _measure(cable, state, self.places, length, offset)(r, still, still)
         elastic = cable.rope.energy(cable.spline, length, x)
-        return elastic + _heights(cable, self.world, r, length, offset)
+        return elastic + _heights(cable, self.world, r, length, offset, self.eta)
+
+    def wave_power(self) -> Scalar:
+        """Power of waves that raise the surface and accelerate the water."""
+        raise_all = lambda eta: _heights(
+            self.cable, self.world, self.r, self.length, self.offset, eta
+        )
+        _, raised = jax.jvp(raise_all, (self.eta,), (self.eta_rate,))
+        return raised + jnp.sum(self.carried * self.w)
 
     def winch_power(self) -> Scalar:
         """Power of the winches at both ends, with the energy of line that enters."""
@@ -260,17 +275,45 @@ def _pieces(cable: Any, r: Nodes) -> tuple[Nodes, Float[Array, " nodes"]]:
     return (ends[0] + ends[1]) / 2, jnp.sqrt(rise**2 + least**2)
 
 
+def _elevations(cable: Any, t: Scalar, r: Nodes, r_dot: Nodes) -> tuple[Array, Array]:
+    """Heights of the waves at the pieces of line, and their rates as these move."""
+    if cable.fluid is None or cable.fluid.waves is None:
+        return jnp.zeros_like(r[:, 0]), jnp.zeros_like(r[:, 0])
+    heights = lambda r, t: jax.vmap(lambda p: cable.fluid.elevation(p, t))(
+        _pieces(cable, r)[0]
+    )
+    return jax.jvp(heights, (r, t), (r_dot, jnp.ones_like(t)))
+
+
+def _carried(
+    cable: Any,
+    t: Scalar,
+    r: Nodes,
+    lengths: Float[Array, "nodes 1 1"],
+    density: Array,
+    added: Float[Array, "nodes 3 3"],
+) -> Nodes:
+    """Forces of water that waves accelerate: on what it displaces, and on added mass.
+
+    The pressure of waves acts as that at rest does, whose lift is all vertical: also
+    along the line, where it makes up for the pressure in the line's tension.
+    """
+    a = jax.vmap(lambda p: cable.fluid.acceleration(p, t))(r)
+    displaced = (density * cable.rope.area)[:, None] * a
+    return lengths[:, 0] * (displaced + jnp.einsum("nij,nj->ni", added, a))
+
+
 def _heights(
-    cable: Any, world: World, r: Nodes, length: Scalar, offset: Scalar
+    cable: Any, world: World, r: Nodes, length: Scalar, offset: Scalar, eta: Array
 ) -> Scalar:
     """Potential energy of weight and buoyancy, and that of the sea bed."""
     mass, volume = _lumps(cable, length, offset)
     energy = -jnp.einsum("n,ni,i->", mass, r, world.gravity_W)
     if cable.fluid is not None:
         p, extent = _pieces(cable, r)
-        column = jax.vmap(cable.fluid.column)(p, extent)
+        column = jax.vmap(cable.fluid.column)(p, extent, eta)
         # The whole volume rides at the node, wherever its piece is wet.
-        column = column - jax.vmap(cable.fluid.density)(p, extent) * (p - r)[:, 2]
+        column = column - jax.vmap(cable.fluid.density)(p, extent, eta) * (p - r)[:, 2]
         energy += world.gravity_W[2] * volume @ column
     if cable.ground is not None:
         area = jnp.asarray(_shares(cable), length.dtype) * length * cable.rope.diameter

@@ -22,7 +22,7 @@ from ..simulation.solvers.fixed_step import METHODS, Clock, one_step
 from ..simulation.vector_field import Field, Inputs
 from ..system.parameters import parameters
 from ..system.state import State
-from ..system.system import System
+from ..system.system import System, prepared
 from ..typing import Scalar
 
 
@@ -155,6 +155,7 @@ def export_c(
         ```
     """
     path = Path(path)
+    ready = prepared(system)
     y0 = system.initial_state() if initial_state is None else initial_state
     changes = {"solver": "semi_implicit", **changes} if options is None else changes
     chosen = resolve_options(options, **changes)
@@ -171,7 +172,7 @@ def export_c(
 
     def field(u: Array) -> Field:
         now = dict(zip(names, shaped(u), strict=False))
-        return Field(system, {**now, **(inputs or {})}, {}, unravel, False)
+        return Field(ready, {**now, **(inputs or {})}, {}, unravel, False)
 
     def function(what: str, fn: Callable[..., Array]) -> CFunction:
         closed = jax.make_jaxpr(fn)(jnp.zeros((), flat.dtype), flat, given)

@@ -146,6 +146,7 @@ class Deck:
     friction: float = 0.0
     friction_damping: float = 200.0
     start_time: float = 120.0
+    wave_step: float = 0.25
     bathymetry: str | None = None
     waves: int = 0
     currents: int = 0

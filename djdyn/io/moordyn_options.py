@@ -13,11 +13,12 @@ USED = {  # by any of their names, in lower case
     "friction": ("frictioncoefficient",),
     "friction_damping": ("fricdamp", "cv"),
     "start_time": ("tmaxic", "ictmax"),
+    "wave_step": ("dtwave",),
 }
 FILES = {"bathymetry": ("seafloorfile",)}
 MODES = {"waves": ("wavekin",), "currents": ("currents",)}
 NEEDLESS = (  # how MoorDyn steps, looks for its start, and prints
-    *("cfl", "tscheme", "dtwave", "unifycurrentgrid"),
+    *("cfl", "tscheme", "unifycurrentgrid"),
     *("dtic", "icdt", "cdscaleic", "icdfac", "threshic", "icthresh"),
     *("icgendynamic", "gendynamicic", "fileic", "icfile"),
     *("writelog", "writeunits", "dtout", "disableoutput", "disableouttime"),
@@ -29,6 +30,7 @@ OFF = {  # options that are supported at one value alone
     "mu_kt": ("friction", 0.0),
     "mu_ka": ("friction", 0.0),
 }
+WAVES = (0, 1, 2, 3, 7)  # values of WaveKin that are read
 CURRENT_FILES = {
     1: "current_profile.txt",
     2: "current_profile_dynamic.txt",
@@ -47,7 +49,7 @@ def unsupported_option(row: Row) -> tuple[str, str] | None:
     if name in OFF and row.number(0) != OFF[name][1]:
         return OFF[name][0], row.words[1]
     mode = _field(name, MODES)
-    if mode == "waves" and row.whole(0) not in (0, 1):
+    if mode == "waves" and row.whole(0) not in WAVES:
         return "waves", f"{row.words[1]} {value}"
     if mode == "currents" and row.whole(0) not in (0, *CURRENT_FILES):
         return "currents", f"{row.words[1]} {value}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ..cable import Cable, CableProperties, FreeEnd
@@ -48,8 +49,8 @@ def from_moordyn(
       given stays where the deck puts it.
     - `elements`: of lines, by number, where not as many as the deck has segments.
     - `start`: `"rest"` for the static state, `"placed"` for lines at rest between
-      bodies where the deck puts them; by default as the deck's `TmaxIC` is positive or
-      zero. `"rough"` looks for no equilibrium at all.
+      bodies where the deck puts them, both in water without waves; by default as the
+      deck's `TmaxIC` is positive or zero. `"rough"` looks for no equilibrium at all.
     - `water`: in place of the deck's, for which MoorDyn may rely on its caller
       (`WaveKin` 1); still water up to height zero if not given.
     - `ignore`: kinds of things to leave out, as for `read_moordyn`.
@@ -72,7 +73,10 @@ def from_moordyn(
     if start == "rough":
         return system, system.initial_state(q=q)
     held = {name: _held(motion) for name, motion in motions.items()}
-    still, _ = _machine(deck, water, held, elements) if held else (system, q)
+    still = system
+    if held or water.waves is not None:
+        calm = eqx.tree_at(lambda w: w.waves, water, None, is_leaf=lambda x: x is None)
+        still, _ = _machine(deck, calm, held, elements)
     joints = None if start == "rest" else _junctions(deck, system)
     try:
         return system, equilibrium(still, still.initial_state(q=q), joints=joints)

@@ -1,6 +1,7 @@
 """Water and sea bed of a MoorDyn deck, with the files it names."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -8,20 +9,24 @@ from ..marine.current_grid import CurrentGrid
 from ..marine.sea_bed import SeaBed
 from ..marine.water import Fluid
 from .moordyn import Deck, LineType
+from .moordyn_files import find_file, read_rows
 from .moordyn_options import CURRENT_FILES
+from .moordyn_waves import deck_waves
 
 
 def deck_water(deck: Deck) -> Fluid:
-    """Return the deck's water up to height zero, with its current."""
+    """Return the deck's water, with its current and its waves."""
+    waves, mean = deck_waves(deck)
+    above: dict[str, Any] = {"surface": mean, "air_density": 0.0, "waves": waves}
     if not deck.currents:
-        return Fluid(deck.density, surface=0.0, air_density=0.0)
-    file = _find(deck, CURRENT_FILES[deck.currents])
+        return Fluid(deck.density, **above)
+    file = find_file(deck, CURRENT_FILES[deck.currents])
     if deck.currents == 1:
-        rows = [row + [0.0] * 2 for row in _table(file, 3)]
+        rows = [row + [0.0] * 2 for row in read_rows(file, 3)]
         z, u = zip(*sorted((row[0], tuple(row[1:4])) for row in rows), strict=True)
-        return Fluid(deck.density, z, u, surface=0.0, air_density=0.0)
+        return Fluid(deck.density, z, u, **above)
     grid = _dynamic(file) if deck.currents == 2 else _everywhere(file)
-    return Fluid(deck.density, surface=0.0, air_density=0.0, grid=grid)
+    return Fluid(deck.density, grid=grid, **above)
 
 
 def deck_bed(deck: Deck, kind: LineType | None = None, node: float = 1.0) -> SeaBed:
@@ -42,7 +47,7 @@ def deck_bed(deck: Deck, kind: LineType | None = None, node: float = 1.0) -> Sea
     )
     if deck.bathymetry is None:
         return SeaBed(-deck.depth, **law)
-    rows = _table(_find(deck, deck.bathymetry), 0)
+    rows = read_rows(find_file(deck, deck.bathymetry), 0)
     (nx, ny), x, y = (int(n) for n in rows[0][:2]), *rows[1:3]
     height = np.full((nx, ny), np.nan)
     for px, py, z in rows[3:]:
@@ -55,31 +60,9 @@ def deck_bed(deck: Deck, kind: LineType | None = None, node: float = 1.0) -> Sea
     return SeaBed(height, x=x, y=y, **law)
 
 
-def _find(deck: Deck, name: str) -> Path:
-    """Return a file of the deck, beside it or in a folder above."""
-    if deck.folder is None:
-        raise ValueError(f"the deck names a file, {name}: read the deck from its file")
-    for folder in (deck.folder, *deck.folder.absolute().parents):
-        if (folder / name).is_file():
-            return folder / name
-    raise ValueError(f"the deck's file {name} is neither in {deck.folder} nor above it")
-
-
-def _table(file: Path, skip: int) -> list[list[float]]:
-    """Return the numbers of a file, row by row."""
-    rows = []
-    for number, line in enumerate(file.read_text().splitlines(), start=1):
-        if number > skip and line.strip():
-            try:
-                rows.append([float(word) for word in line.split()])
-            except ValueError:
-                raise ValueError(f"{file.name}, line {number}: not numbers") from None
-    return rows
-
-
 def _dynamic(file: Path) -> CurrentGrid:
     """Return a profile that changes in time: heights, then a row for each time."""
-    z, *rows = _table(file, 4)
+    z, *rows = read_rows(file, 4)
     n, found = len(z), []
     for row in rows:
         u = np.zeros(3 * n)
@@ -91,7 +74,7 @@ def _dynamic(file: Path) -> CurrentGrid:
 
 def _everywhere(file: Path) -> CurrentGrid:
     """Return a current on a grid of places and times."""
-    counts, *rows = _table(file, 0)
+    counts, *rows = read_rows(file, 0)
     axes = [np.array(row) for row in rows[:4]]
     if [len(axis) for axis in axes] != [int(n) for n in counts]:
         raise ValueError(f"{file.name}: the axes have not {counts} points")

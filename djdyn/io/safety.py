@@ -48,6 +48,11 @@ def references_within(folder: str | os.PathLike | None) -> Iterator[None]:
         _folder.reset(token)
 
 
+def check_reference(path: Path, folder: Path) -> None:
+    """Raise unless a file of this folder may refer to another."""
+    check_inside(path, _folder.get() or folder, repr(path.name))
+
+
 def check_inside(path: Path, folder: Path, what: str) -> None:
     """Raise unless a file is in a folder or below, wherever links lead."""
     if not path.resolve().is_relative_to(folder.resolve()):

@@ -3,9 +3,23 @@
 from collections.abc import Callable
 
 from .. import cable, contact, hydraulics, parts
-from ..marine import current_grid, inertia_box, member, sea_bed, water, waves
+from ..marine import (
+    allocation,
+    current_grid,
+    drag,
+    hull,
+    inertia_box,
+    member,
+    sea_bed,
+    thruster,
+    water,
+    wave_field,
+    waves,
+    wind,
+)
 from ..multibody import (
     closures,
+    curved_surfaces,
     joints,
     loop_joints,
     loop_surfaces,
@@ -80,9 +94,17 @@ PARTS: tuple[type, ...] = (
     parts.SignalSensor,
     parts.TransmissionSensor,
     parts.Winch,
+    parts.Grip,
+    parts.Support,
     parts.PointContactFriction,
     water.Buoyancy,
     water.Drag,
+    drag.BodyDamping,
+    drag.WaveForce,
+    drag.StripDrag,
+    hull.Hydrostatics,
+    thruster.Thrusters,
+    allocation.ThrustAllocation,
     inertia_box.InertiaBoxDrag,
     member.MorisonMember,
     cable.Cable,
@@ -110,7 +132,20 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
         time_functions.GuidedMotion,
         water.Fluid,
         current_grid.CurrentGrid,
+        wave_field.LinearWaves,
+        wave_field.regular_waves,
+        wave_field.irregular_waves,
+        wave_field.pierson_moskowitz,
+        hull.ResponseMotion,
+        wind.Wind,
+        wind.kaimal_gusts,
         sea_bed.SeaBed,
+        allocation.ThrusterLayout,
+        allocation.Allocation,
+        thruster.ShaftAndDuct,
+        thruster.FirstOrderThrust,
+        thruster.QuadraticThrust,
+        thruster.ThrottleCurve,
         cable.CableProperties,
         cable.FreeEnd,
         cable.FixedEnd,
@@ -126,7 +161,14 @@ FUNCTIONS: dict[str, Callable] = {  # what may stand in a field of a part or joi
 
 SURFACES: dict[str, Callable] = {  # what the ball of a point contact touches
     kind.__name__: kind
-    for kind in (point_contact_joints.HollowSphere, point_contact_joints.HollowCircle)
+    for kind in (
+        point_contact_joints.HollowSphere,
+        point_contact_joints.HollowCircle,
+        curved_surfaces.Ellipsoid,
+        curved_surfaces.Torus,
+        curved_surfaces.HeightSurface,
+        curved_surfaces.PolynomialHeight,
+    )
 }
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..multibody.flexible import FlexibleBody
 from ..multibody.mechanism import Body, Frame, Mechanism
 from ..parts.base import AbstractPart
 from ..system.system import System
 from .dh import from_dh
 from .mjcf import from_mjcf
 from .mjcf_system import Keyframe, keyframes, system_from_mjcf
+from .scenario_flexible import MODELS, flexible_body
 from .scenario_kinds import JOINTS
 from .scenario_limits import shown
 from .scenario_loops import read_closure, read_coupling, read_loop
@@ -52,7 +54,7 @@ def read_machine(place: TablePlace, data: Mapping[str, Any], folder: Path) -> Ma
             key = initial.get("keyframe") if isinstance(initial, Mapping) else None
             machine = _from_file(at, given[0], source, folder, key)
         else:
-            bodies = tuple(_body(place / "body", b) for b in data["body"])
+            bodies = tuple(_body(place / "body", b, folder) for b in data["body"])
             machine = Machine(Mechanism(bodies))
         m = machine.mechanism
         frames = list(m.frames)
@@ -115,7 +117,9 @@ def _machine(system: System, start: Keyframe | None = None) -> Machine:
     return Machine(system.mechanism, dict(system.parts), inputs, start)
 
 
-def _body(place: TablePlace, table: Any) -> Body:
+def _body(place: TablePlace, table: Any, folder: Path) -> Body | FlexibleBody:
+    if isinstance(table, Mapping) and not MODELS.isdisjoint(table):
+        return flexible_body(place, table, folder)
     known = ("name", "parent", "joint", *POSE, "mass", "com", "inertia", "added_mass")
     place.keys_of(table, (*known, "armature", "any_inertia"), ("name", "joint", "mass"))
     if not isinstance(table.get("any_inertia", False), bool):

@@ -55,8 +55,9 @@ class MorisonMember(AbstractPart):
       two halves.
     - `ground`: the sea bed it may touch, by its diameter.
 
-    Outputs: `force` and `torque` (about the origin of `frame`) of water and sea bed,
-    without added mass.
+    Water that waves accelerate pushes with its displaced and its added mass. Outputs:
+    `force` and `torque` (about the origin of `frame`) of water and sea bed, without
+    added mass and without the acceleration of waves.
     """
 
     signal_units: ClassVar[Mapping[str, str]] = {"force": "N", "torque": "N m"}
@@ -93,7 +94,7 @@ class MorisonMember(AbstractPart):
         p = p0[None] + x[:, None] * e[None]
         v = v0[None] + x[:, None] * cross(w, e)[None]
         fluid, area = self.fluid, jnp.pi / 4 * self.diameter**2
-        density = jax.vmap(lambda p: fluid.density(p, extent))(p)
+        density = self._densities(p, extent, t)
         current = jax.vmap(lambda p: fluid.velocity(p, t))(p)
         through = v - current
         along = (through @ e)[:, None] * e[None]
@@ -112,11 +113,19 @@ class MorisonMember(AbstractPart):
         drag = -density[:, None] / 2 * drag
         return Stations(p, v, density, current, drag, rubbing, push)
 
-    def _halves(self, p0: Vec3, e: Vec3) -> tuple[Array, Float[Array, "2 3 3"]]:
+    def _densities(self, p: Float[Array, "n 3"], extent: Scalar, t: Scalar) -> Array:
+        """Return densities of the water at points, under the waves of the moment."""
+        fluid = self.fluid
+        one = lambda p: fluid.density(p, extent, fluid.elevation(p, t))
+        return jax.vmap(one)(p)
+
+    def _halves(
+        self, p0: Vec3, e: Vec3, t: Scalar
+    ) -> tuple[Array, Float[Array, "2 3 3"]]:
         """Return two points, and the mass that the water adds there."""
         p = p0[None] + jnp.asarray(GAUSS, p0.dtype)[:, None] * self.length * e[None]
         extent = jnp.maximum(self.diameter, self.length / 2)
-        density = jax.vmap(lambda p: self.fluid.density(p, extent))(p)
+        density = self._densities(p, extent, t)
         across = jnp.pi / 4 * self.diameter**2 * self.length / 2 * self.added_mass
         along = jnp.pi / 12 * self.diameter**3 * self.end_added_mass
         axial = e[:, None] * e[None]
@@ -126,9 +135,18 @@ class MorisonMember(AbstractPart):
     def _added(self, world: World) -> tuple[Array, Array, Array, Array]:
         """Return points of added mass, their velocities, the masses and their rates."""
         p0, v0, e, w = self._axis(world)
-        moving = (v0, cross(w, e))
-        (p, mass), (v, rate) = jax.jvp(self._halves, (p0, e), moving)
+        moving = (v0, cross(w, e), jnp.ones_like(world.t))
+        (p, mass), (v, rate) = jax.jvp(self._halves, (p0, e, world.t), moving)
         return p, v, mass, rate
+
+    def _carried(self, t: Scalar, world: World) -> tuple[Array, Array, Array]:
+        """Return two points, their velocities and the forces of accelerating water."""
+        p, v, mass, _ = self._added(world)
+        extent = jnp.maximum(self.diameter, self.length / 2)
+        volume = jnp.pi / 8 * self.diameter**2 * self.length
+        displaced = self._densities(p, extent, t) * volume
+        a = jax.vmap(lambda p: self.fluid.acceleration(p, t))(p)
+        return p, v, displaced[:, None] * a + jnp.einsum("nij,nj->ni", mass, a)
 
     def __call__(
         self, t: Scalar, state: Any, world: World, signals: Signals
@@ -139,6 +157,8 @@ class MorisonMember(AbstractPart):
         origin, body = self._axis(world)[0], world.mechanism.frame(self.frame).body
         pushes = now.drag + now.rubbing + now.push
         change = -jnp.einsum("nij,nj->ni", rate, v) / 2
+        if self.fluid.waves is not None:
+            change = change + self._carried(t, world)[2]
         force, torque = jnp.sum(pushes, 0), _moment(now.p - origin[None], pushes)
         load = Load(
             body,
@@ -157,7 +177,9 @@ class MorisonMember(AbstractPart):
         p0, _, e, _ = self._axis(world)
         x, lengths, extent = self._pieces(p0.dtype)
         p = p0[None] + x[:, None] * e[None]
-        column = jax.vmap(lambda p: self.fluid.column(p, extent))(p)
+        fluid = self.fluid
+        column = lambda p: fluid.column(p, extent, fluid.elevation(p, world.t))
+        column = jax.vmap(column)(p)
         area = jnp.pi / 4 * self.diameter**2
         energy = world.gravity_W[2] * area * jnp.sum(lengths * column)
         if self.ground is not None:
@@ -175,10 +197,18 @@ class MorisonMember(AbstractPart):
         return -jnp.sum(now.drag * slip) - jnp.sum(now.rubbing * now.v)
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
-        """Return the work of the current."""
+        """Return the work of current and waves."""
         del state, signals
         now = self._stations(t, world)
-        return jnp.sum(now.drag * now.current)
+        power = jnp.sum(now.drag * now.current)
+        if self.fluid.waves is None:
+            return power
+        _, v, carried = self._carried(t, world)
+        _, lengths, extent = self._pieces(now.p.dtype)
+        raised = jax.vmap(lambda p, v: self.fluid.raised(p, v, t, extent))(now.p, now.v)
+        area = jnp.pi / 4 * self.diameter**2
+        power = power - world.gravity_W[2] * area * jnp.sum(lengths * raised)
+        return power + jnp.sum(carried * v)
 
 
 def _moment(arms: Float[Array, "n 3"], forces: Float[Array, "n 3"]) -> Vec3:

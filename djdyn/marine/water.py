@@ -12,19 +12,22 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..multibody.kinematics import World
-from ..parts.base import AbstractPart, AbstractPassivePart, Response, Signals
+from ..parts.base import AbstractPart, Response, Signals
 from ..parts.loads import Load
 from ..smooth import norm, ramp, step, step_area
 from ..typing import Scalar, Vec3, check_values, known, optional, si
 from .current_grid import CurrentGrid
+from .flow import AbstractFlow
+from .wave_field import LinearWaves
 
 
-class Fluid(eqx.Module):
+class Fluid(AbstractFlow):
     r"""Water with a horizontal current, under air where `surface` gives a height.
 
     `currents` are velocities at `heights`, straight lines between them and constant
@@ -36,7 +39,8 @@ class Fluid(eqx.Module):
 
     $$\rho = \rho_a + (\rho_w - \rho_a)\,s^2(3 - 2s),$$
 
-    with $s$ the share of its height that is under water.
+    with $s$ the share of its height that is under water. `waves` move the water and its
+    surface, whose mean height is `surface`.
     """
 
     water_density: Scalar = eqx.field(
@@ -51,9 +55,12 @@ class Fluid(eqx.Module):
     surface_width: Scalar = eqx.field(converter=si("m", above=0.0), default=0.01)
     corner: Scalar = eqx.field(converter=si("m", above=0.0), default=0.1)
     grid: CurrentGrid | None = None
+    waves: LinearWaves | None = None
 
     def __check_init__(self):
         check_values(self)
+        if self.waves is not None and self.surface is None:
+            raise ValueError("water with waves needs the height of its surface")
         if self.heights.ndim != 1 or self.currents.shape != (len(self.heights), 3):
             raise ValueError(
                 "a current's profile needs one velocity of three components a height, "
@@ -62,11 +69,29 @@ class Fluid(eqx.Module):
         if known(self.heights) and np.any(np.diff(self.heights) <= 0):
             raise ValueError("the heights of a current's profile must increase")
 
+    @property
+    def reference_density(self) -> Scalar:
+        """The water's density, kg/m^3."""
+        return self.water_density
+
     def velocity(self, p_W: Vec3, t: Scalar) -> Vec3:
-        """The current at a point."""
+        """The velocity of current and waves at a point."""
+        u = self._profile(p_W)
         if self.grid is not None:
-            return self._profile(p_W) + self.grid.velocity(p_W, t)
-        return self._profile(p_W)
+            u = u + self.grid.velocity(p_W, t)
+        if self.waves is not None:
+            u = u + self.waves.velocity(self._over_mean(p_W), t)
+        return u
+
+    def acceleration(self, p_W: Vec3, t: Scalar) -> Vec3:
+        """The acceleration of the water in waves at a point; currents have none."""
+        if self.waves is None:
+            return jnp.zeros_like(p_W)
+        return self.waves.acceleration(self._over_mean(p_W), t)
+
+    def _over_mean(self, p_W: Vec3) -> Vec3:
+        assert self.surface is not None
+        return jnp.concatenate([p_W[:2], p_W[2:] - self.surface])
 
     def _profile(self, p_W: Vec3) -> Vec3:
         z, u = self.heights, self.currents
@@ -77,29 +102,64 @@ class Fluid(eqx.Module):
         bends = jnp.concatenate([slopes, flat]) - jnp.concatenate([flat, slopes])
         return u[0] + ramp(p_W[2] - z, self.corner) @ bends
 
-    def density(self, p_W: Vec3, extent: Scalar | None = None) -> Scalar:
-        """Mean density around a sphere of this diameter."""
+    def elevation(self, p_W: Vec3, t: Scalar) -> Scalar:
+        """The height of the waves above or below a point, over the mean surface."""
+        if self.waves is None:
+            return jnp.zeros((), p_W.dtype)
+        return self.waves.elevation(p_W, t)
+
+    def _depth(self, p_W: Vec3, elevation: Scalar | None) -> Scalar:
+        assert self.surface is not None
+        depth = self.surface - p_W[2]
+        return depth if elevation is None else depth + elevation
+
+    def density(
+        self,
+        p_W: Vec3,
+        extent: Scalar | None = None,
+        elevation: Scalar | None = None,
+    ) -> Scalar:
+        """Mean density around a sphere of this diameter, under waves of a height."""
         if self.surface is None:
             return self.water_density
         d = self.surface_width if extent is None else extent
-        wet = step(self.surface - p_W[2] + d / 2, d)
+        wet = step(self._depth(p_W, elevation) + d / 2, d)
         return self.air_density + (self.water_density - self.air_density) * wet
 
-    def column(self, p_W: Vec3, extent: Scalar | None = None) -> Scalar:
+    def around(self, p_W: Vec3, extent: Scalar | None, t: Scalar) -> Scalar:
+        return self.density(p_W, extent, self.elevation(p_W, t))
+
+    def column(
+        self,
+        p_W: Vec3,
+        extent: Scalar | None = None,
+        elevation: Scalar | None = None,
+    ) -> Scalar:
         """The integral of the density over the height, up to a point, kg/m^2."""
         if self.surface is None:
             return self.water_density * p_W[2]
         d = self.surface_width if extent is None else extent
-        wet = step_area(self.surface - p_W[2] + d / 2, d)
+        wet = step_area(self._depth(p_W, elevation) + d / 2, d)
         heavier = self.water_density - self.air_density
         return self.air_density * p_W[2] - heavier * wet
 
+    def raised(
+        self, p_W: Vec3, v_W: Vec3, t: Scalar, extent: Scalar | None = None
+    ) -> Scalar:
+        """Minus the rate of `column` that waves cause where a point passes them."""
+        if self.waves is None or self.surface is None:
+            return jnp.zeros((), p_W.dtype)
+        eta, rate = jax.jvp(self.waves.elevation, (p_W, t), (v_W, jnp.ones_like(t)))
+        return (self.density(p_W, extent, eta) - self.air_density) * rate
 
-class Buoyancy(AbstractPassivePart):
+
+class Buoyancy(AbstractPart):
     r"""$\rho\,V g$ upwards at the origin of `frame`, the centre of the volume.
 
     With a `fluid` that has a surface, the volume crosses it as a sphere of diameter
-    `extent` would; other shapes feel no righting moment there. Output: `lift`.
+    `extent` would; other shapes feel no righting moment there. Waves raise and lower
+    the surface and draw power from outside; see `WaveForce` for their acceleration.
+    Output: `lift`.
     """
 
     signal_units: ClassVar[Mapping[str, str]] = {"lift": "N"}
@@ -116,9 +176,9 @@ class Buoyancy(AbstractPassivePart):
     def __call__(
         self, t: Scalar, state: Any, world: World, signals: Signals
     ) -> Response:
-        del t, signals
+        del signals
         p_W = world.pose(self.frame).p
-        displaced = self.fluid.density(p_W, self.extent) * self.volume
+        displaced = self.fluid.around(p_W, self.extent, t) * self.volume
         up = jnp.asarray([0.0, 0.0, 1.0], p_W.dtype)
         lift = -displaced * world.gravity_W[2]
         body, none = world.mechanism.frame(self.frame).body, jnp.zeros_like(p_W)
@@ -129,7 +189,8 @@ class Buoyancy(AbstractPassivePart):
     def energy(self, state: Any, world: World) -> Scalar:
         del state
         p_W = world.pose(self.frame).p
-        column = self.fluid.column(p_W, self.extent)
+        eta = self.fluid.elevation(p_W, world.t)
+        column = self.fluid.column(p_W, self.extent, eta)
         return self.volume * world.gravity_W[2] * column
 
     def power_loss(
@@ -137,6 +198,12 @@ class Buoyancy(AbstractPassivePart):
     ) -> Scalar:
         del t, state, world, signals
         return jnp.zeros(())
+
+    def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
+        """The work of waves that raise the surface."""
+        del state, signals
+        raised = self.fluid.raised(*world.point(self.frame), t, self.extent)
+        return -self.volume * world.gravity_W[2] * raised
 
 
 class Drag(AbstractPart):
@@ -147,7 +214,8 @@ class Drag(AbstractPart):
     $$f_i = -\tfrac12\rho\,(C_d A)_i\,|u|\,u_i,\qquad
       \tau_i = -\tfrac12\rho\,C_i\,|\omega|\,\omega_i .$$
 
-    Equal areas give a force along $u$. `extent` is that of `Buoyancy`.
+    Equal areas give a force along $u$. `extent` is that of `Buoyancy`. The `fluid` may
+    be a `Wind`.
     """
 
     signal_units: ClassVar[Mapping[str, str]] = {"force": "N", "torque": "N m"}
@@ -156,7 +224,7 @@ class Drag(AbstractPart):
     spin: Float[Array, "*#n"] = eqx.field(
         converter=si("m^5", at_least=0.0), default=0.0
     )
-    fluid: Fluid = eqx.field(default_factory=Fluid)
+    fluid: AbstractFlow = eqx.field(default_factory=Fluid)
     extent: Scalar | None = eqx.field(
         converter=optional(si("m", above=0.0)), default=None
     )
@@ -169,7 +237,7 @@ class Drag(AbstractPart):
         X_WF, V = world.pose(self.frame), world.twist(self.frame)
         current = self.fluid.velocity(X_WF.p, t)
         through = V[3:] - current
-        half = self.fluid.density(X_WF.p, self.extent) / 2
+        half = self.fluid.around(X_WF.p, self.extent, t) / 2
         u, w = through @ X_WF.R, V[:3] @ X_WF.R
         f_W = X_WF.R @ (-half * self.area * norm(u) * u)
         tau_W = X_WF.R @ (-half * self.spin * norm(w) * w)
@@ -195,7 +263,7 @@ class Drag(AbstractPart):
         return -load.f_W @ through - load.tau_W @ world.twist(self.frame)[:3]
 
     def power_in(self, t: Scalar, state: Any, world: World, signals: Signals) -> Scalar:
-        """The work of the current."""
+        """The work of current and waves."""
         del state, signals
         load, current, _ = self._forces(t, world)
         return load.f_W @ current

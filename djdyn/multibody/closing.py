@@ -1,6 +1,7 @@
 """Accelerations and states of mechanisms whose loops are kept closed."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,9 +25,15 @@ def tree(world: World) -> Tree:
     return Tree(solve, matrix, world.mechanism.v_slice)
 
 
-def close(
-    world: World, v_dot: Float[Array, " nv"]
-) -> tuple[Float[Array, " nv"], LoopRows, Float[Array, " m"]]:
+class Closed(NamedTuple):
+    """Accelerations that keep loops closed, the loops' rows and multipliers."""
+
+    v_dot: Float[Array, " nv"]
+    rows: LoopRows
+    multipliers: Float[Array, " m"]
+
+
+def close(world: World, v_dot: Float[Array, " nv"]) -> Closed:
     """Return accelerations that keep the loops closed, their rows and multipliers.
 
     **Arguments:**
@@ -35,7 +42,7 @@ def close(
     """
     rows = loop_rows(world)
     v_dot, sizes = world.mechanism.closure.accelerate(tree(world), rows, v_dot)
-    return v_dot, rows, sizes
+    return Closed(v_dot, rows, sizes)
 
 
 def response(world: World) -> Callable[[Array], Array]:

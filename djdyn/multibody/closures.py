@@ -42,9 +42,12 @@ class Tree(NamedTuple):
 
 
 class AbstractClosure(eqx.Module):
-    """A way to keep loops closed. `project` says whether states are projected."""
+    """A way to keep loops closed.
 
-    project: ClassVar[bool]
+    `sweeps` steps of Newton's method project states onto the loops after every step.
+    """
+
+    sweeps: eqx.AbstractVar[int]
 
     @abc.abstractmethod
     def accelerate(
@@ -64,7 +67,6 @@ class Projection(AbstractClosure):
     of Newton's steps; saved states are always projected to round-off.
     """
 
-    project: ClassVar[bool] = True
     sweeps: int = eqx.field(static=True, default=1)
 
     def accelerate(
@@ -86,7 +88,7 @@ class Multipliers(AbstractClosure):
     systems*, 1972.
     """
 
-    project: ClassVar[bool] = False
+    sweeps: ClassVar[int] = 0
     frequency: Scalar = eqx.field(converter=si("rad/s", at_least=0.0), default=10.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
 
@@ -112,7 +114,7 @@ class Penalty(AbstractClosure):
     angles. What it gives is off by one part in `stiffness` times $S$.
     """
 
-    project: ClassVar[bool] = False
+    sweeps: ClassVar[int] = 0
     stiffness: Scalar = eqx.field(converter=si("kg, kg m^2", above=0.0), default=1e7)
     frequency: Scalar = eqx.field(converter=si("rad/s", at_least=0.0), default=10.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
@@ -137,7 +139,7 @@ class AugmentedLagrangian(AbstractClosure):
     `stiffness` will do.
     """
 
-    project: ClassVar[bool] = False
+    sweeps: ClassVar[int] = 0
     stiffness: Scalar = eqx.field(converter=si("kg, kg m^2", above=0.0), default=1e5)
     frequency: Scalar = eqx.field(converter=si("rad/s", at_least=0.0), default=10.0)
     damping: Scalar = eqx.field(converter=si("1", at_least=0.0), default=1.0)
@@ -173,7 +175,6 @@ class Elimination(AbstractClosure):
     do not determine the others: at their dead centres.
     """
 
-    project: ClassVar[bool] = True
     independent: tuple[str, ...] = eqx.field(
         static=True, converter=lambda x: (x,) if isinstance(x, str) else tuple(x)
     )
@@ -196,13 +197,11 @@ class Elimination(AbstractClosure):
         A = J.T @ J
         put = np.zeros((nv, len(tied)))
         put[tied, np.arange(len(tied))] = 1.0
-        put = put.astype(J.dtype)
-        solve = lambda rate: (
-            jnp.asarray(put) @ repeated_solve(A, -(J.T @ rate), least(A))
-        )
+        put = jnp.asarray(put, J.dtype)
+        solve = lambda rate: put @ repeated_solve(A, -(J.T @ rate), least(A))
         moved = np.zeros((nv, len(free)))
         moved[free, np.arange(len(free))] = 1.0
-        moved = moved.astype(J.dtype)
+        moved = jnp.asarray(moved, J.dtype)
         return solve, moved + solve(rows.jacobian[:, free])
 
     def accelerate(

@@ -54,6 +54,9 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
     turned = jnp.einsum("nij,nj->ni", J, alpha)
     spun = cross(w, jnp.einsum("nij,nj->ni", J, w))
     F = jnp.concatenate([turned + spun + cross(h, a), f], -1)
+    if world.flexion is not None:
+        F = F + world.flexion.bias_wrenches(len(F))
+        F = F if v_dot is None else F + world.flexion.wrenches(len(F), v_dot)
     if world.added_inertia_W is not None:
         F = F + jnp.einsum("nij,nj->ni", world.added_inertia_W, A)
     added = added_masses(world)
@@ -64,6 +67,21 @@ def needed_wrenches(world: World, v_dot: Float[Array, " nv"] | None = None) -> W
     momentum = jnp.einsum("nij,nj->ni", added, V)
     gyroscopic = jax.vmap(cross_wrench)(V, momentum)
     return F + jnp.einsum("nij,nj->ni", added, A) + gyroscopic
+
+
+def needed_forces(
+    world: World, F: Wrenches, v_dot: Float[Array, " nv"] | None = None
+) -> Float[Array, " nv"]:
+    """Joint forces that amount to wrenches `F` on the bodies; modal speeds need, beside
+    them, what bends their bodies.
+    """
+    force, flexion = project_wrenches(world, F), world.flexion
+    if flexion is None:
+        return force
+    A = world.A_bias_WB if v_dot is None else accelerations(world, v_dot)
+    A = A - jnp.pad(world.gravity_W, (3, 0))[None]
+    force = force + flexion.forces(A) + flexion.force
+    return force if v_dot is None else force + flexion.M_ff @ v_dot
 
 
 def accelerations(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodies 6"]:
@@ -77,7 +95,7 @@ def inverse(
     """Joint forces that give `v_dot` under gravity and the wrenches `F_WB`."""
     _check_size(world, "v_dot", v_dot)
     F = needed_wrenches(world, v_dot) - (0.0 if F_WB is None else F_WB)
-    return with_rotors(world, project_wrenches(world, F), v_dot)
+    return with_rotors(world, needed_forces(world, F, v_dot), v_dot)
 
 
 def forward(
@@ -122,7 +140,7 @@ def _accelerations(
     world: World, tau: Float[Array, " nv"], F_WB: Wrenches, method: Method
 ) -> Float[Array, " nv"]:
     needed = needed_wrenches(world) - F_WB
-    return mass_solver_by(world, method)(tau - project_wrenches(world, needed))
+    return mass_solver_by(world, method)(tau - needed_forces(world, needed))
 
 
 @_forward.def_jvp
@@ -180,7 +198,7 @@ def forward_dynamics(
     """
     world = forward_kinematics(mechanism, q, v, t)
     v_dot = forward(world, tau, F_WB, method)
-    return close(world, v_dot)[0] if mechanism.loops else v_dot
+    return close(world, v_dot).v_dot if mechanism.loops else v_dot
 
 
 def inverse_dynamics(

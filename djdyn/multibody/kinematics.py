@@ -9,6 +9,8 @@ $$\omega = \omega_p + a,\qquad v = v_p + \omega_p\times r + b,$$
 so every velocity and acceleration is a sum of increments over the bodies that carry it.
 """
 
+from collections.abc import Iterator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from ..typing import Scalar, Vec3, Vec6
+from .flexible.motion import Deformation, Flexion, deformations, flexion
 from .joints import (
     AbstractJoint,
     Cylindrical,
@@ -36,7 +39,8 @@ class World(eqx.Module):
     constant. `m`, `h_B` and `J_B` are mass, first moment and inertia about the bodies'
     origins, in their axes. `added_inertia_W` are inertias that parts hang on the
     bodies, about the bodies' origins in world axes; they have no weight. `armature` is
-    the inertia of the joints' rotors, None where no joint has any.
+    the inertia of the joints' rotors, None where no joint has any. `flexion` is what
+    bodies do that bend; there `m`, `h_B` and `J_B` are those of the present shape.
     """
 
     mechanism: Mechanism
@@ -52,6 +56,7 @@ class World(eqx.Module):
     J_B: Float[Array, "bodies 3 3"]
     added_inertia_W: Float[Array, "bodies 6 6"] | None = None
     armature: Float[Array, " nv"] | None = None
+    flexion: Flexion | None = None
 
     @property
     def gravity_W(self) -> Vec3:
@@ -81,10 +86,8 @@ class World(eqx.Module):
 
     def jacobian(self, frame: str) -> Float[Array, "6 nv"]:
         """Twist of a frame, at its origin, per unit of each speed."""
-        b = self.mechanism.index(self.mechanism.frame(frame).body)
-        arm = self.pose(frame).p[None] - self.X_WB.p[self.mechanism.speed_rows]
-        moves = jnp.asarray(self.mechanism.moves[b], self.S_W.dtype)
-        return (shift_twist(self.S_W, arm) * moves[:, None]).T
+        body = self.mechanism.index(self.mechanism.frame(frame).body)
+        return self.point_jacobians(np.array([body]), self.pose(frame).p[None])[0].T
 
     def point_jacobians(
         self, bodies: np.ndarray, p_WP: Float[Array, "n 3"]
@@ -93,7 +96,11 @@ class World(eqx.Module):
         arms = p_WP[:, None] - self.X_WB.p[self.mechanism.speed_rows][None]
         S_W = jnp.broadcast_to(self.S_W, (*arms.shape[:2], 6))
         moves = self.mechanism.moves[bodies][..., None]
-        return shift_twist(S_W, arms) * jnp.asarray(moves, S_W.dtype)
+        J = shift_twist(S_W, arms) * jnp.asarray(moves, S_W.dtype)
+        if self.flexion is None:
+            return J
+        carried = self.mechanism.supports[bodies]
+        return J + self.flexion.jacobians(p_WP, self.X_WB.p, carried)
 
     def jacobians(self) -> Float[Array, "bodies nv 6"]:
         """Twists of all bodies, at their origins, per unit of each speed."""
@@ -119,6 +126,9 @@ def forward_kinematics(
     mechanism.check_state(q, v)
     t = jnp.asarray(t, q.dtype)
     X_PB, S_M, twist_M, drift_M = _joint_motions(mechanism, q, v, t)
+    bent = deformations(mechanism, q, v)
+    if bent:
+        X_PB, drift_M = _with_nodes(bent, X_PB, drift_M)
     R, p = [jnp.eye(3, dtype=q.dtype)], [jnp.zeros(3, q.dtype)]
     for row, parent in enumerate(mechanism.parents[1:]):
         R.append(R[parent] @ X_PB.R[row])
@@ -132,6 +142,8 @@ def forward_kinematics(
     added = jnp.asarray(hung) @ (v[:, None] * S_W)
     if any(isinstance(body.joint, Prescribed) for body in mechanism.bodies):
         added = added + jnp.concatenate(_turn(X_WB.R, twist_M), -1)
+    if bent:
+        added = added + jnp.concatenate(_turn(X_WB.R, _node_twists(bent, drift_M)), -1)
     a, b = added[:, :3], added[:, 3:]
     a_drift, b_drift = _turn(X_WB.R, drift_M)
     r = X_WB.p - X_WB.p[parents]
@@ -141,6 +153,7 @@ def forward_kinematics(
     b_dot = cross(w, b) + b_drift
     v_dot = cross(alpha[parents], r) + cross(w[parents], r_dot) + b_dot
     linear = accumulate(mechanism, jnp.concatenate([r_dot, v_dot], -1))
+    m, h_B, J_B = zip(*_masses(mechanism, bent), strict=True)
     return World(
         mechanism,
         t,
@@ -150,11 +163,45 @@ def forward_kinematics(
         V_WB=jnp.concatenate([w, linear[:, :3]], -1),
         A_bias_WB=jnp.concatenate([alpha, linear[:, 3:]], -1),
         S_W=S_W,
-        m=_stack([b.mass for b in mechanism.bodies]),
-        h_B=_stack([b.mass * b.p_BC for b in mechanism.bodies]),
-        J_B=_stack([b.J_B for b in mechanism.bodies]),
+        m=_stack(list(m)),
+        h_B=_stack(list(h_B)),
+        J_B=_stack(list(J_B)),
         armature=_armature(mechanism),
+        flexion=flexion(mechanism, bent, X_WB, w) if bent else None,
     )
+
+
+def _masses(
+    mechanism: Mechanism, bent: dict[int, Deformation]
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Mass, first moment and inertia of each body about its origin, in its axes."""
+    for row, b in enumerate(mechanism.bodies, start=1):
+        if row in bent:
+            yield bent[row].shape.integrals.mass, bent[row].h, bent[row].J
+        else:
+            yield b.mass, b.mass * b.p_BC, b.J_B
+
+
+def _with_nodes(
+    bent: dict[int, Deformation], X_PB: Pose, drift_M: Float[Array, "joints 6"]
+) -> tuple[Pose, Float[Array, "joints 6"]]:
+    """Poses and drifts of all rows, with those of the nodes in their place."""
+    R, p, drifts = list(X_PB.R), list(X_PB.p), list(drift_M)
+    for row, d in bent.items():
+        for k, (X, rate) in enumerate(zip(d.poses, d.drifts, strict=True)):
+            R[row + 1 + k], p[row + 1 + k], drifts[row + 1 + k] = X.R, X.p, rate
+    return Pose(jnp.stack(R), jnp.stack(p)), jnp.stack(drifts)
+
+
+def _node_twists(
+    bent: dict[int, Deformation], like: Float[Array, "joints 6"]
+) -> Float[Array, "joints 6"]:
+    """What bending adds to the twists, in the axes of nodes."""
+    rows = [jnp.zeros(6, like.dtype)] * len(like)
+    for row, d in bent.items():
+        for k, S in enumerate(d.partials):
+            rows[row + 1 + k] = d.eta_dot @ S
+    return jnp.stack(rows)
 
 
 def _armature(mechanism: Mechanism) -> Float[Array, " nv"] | None:

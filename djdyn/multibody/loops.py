@@ -91,6 +91,7 @@ class LinearCoupling(AbstractCoupling):
 
     @property
     def joints(self) -> tuple[str, ...]:
+        """Names of the joints that it couples."""
         return tuple(self.ratios)
 
     def residual(self, q: Coordinates, t: Scalar) -> Scalar:
@@ -108,6 +109,7 @@ class PolynomialCoupling(AbstractCoupling):
 
     @property
     def joints(self) -> tuple[str, ...]:
+        """Names of the joint that follows and of its driver."""
         return (self.joint, self.driver)
 
     def residual(self, q: Coordinates, t: Scalar) -> Scalar:

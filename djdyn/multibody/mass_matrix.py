@@ -53,6 +53,7 @@ def projected_inertia(world: World) -> Float[Array, "nv nv"]:
     r"""$J^\top\mathcal M J$, and the rotors' inertia on its diagonal."""
     J = world.jacobians()
     M = jnp.einsum("nai,nij,nbj->ab", J, inertias(world), J)
+    M = M if world.flexion is None else M + world.flexion.coupling(J)
     return M if world.armature is None else M + jnp.diag(world.armature)
 
 
@@ -67,13 +68,14 @@ def mass_solver(world: World) -> Callable[[Array], Array]:
 
 
 def default_method(world: World) -> Method:
-    """Return the faster method for this number of bodies.
+    """Return the faster method for this number of bodies; what bends has only one.
 
     Loops need the mass matrix for many right-hand sides, which share its factor.
     """
     mechanism = world.mechanism
-    tree = len(mechanism.bodies) >= RECURSION_FROM and not mechanism.loops
-    return "recursion" if tree else "projection"
+    tree = not mechanism.loops and world.flexion is None
+    large = len(mechanism.bodies) >= RECURSION_FROM
+    return "recursion" if tree and large else "projection"
 
 
 def mass_solver_by(world: World, method: Method) -> Callable[[Array], Array]:
@@ -81,6 +83,10 @@ def mass_solver_by(world: World, method: Method) -> Callable[[Array], Array]:
     if method == "projection":
         factor = _factor(projected_inertia(world))
         return lambda b: _solve_factored(factor, b)
+    if world.flexion is not None:
+        raise ValueError(
+            "a mechanism with flexible bodies is solved by projection, not by recursion"
+        )
     factors = _articulated(world, inertias(world))
     return lambda b: _substitute(world, factors, b)
 
@@ -94,7 +100,12 @@ def solve_mass_by(
     def matvec(v_dot: Float[Array, " nv"]) -> Float[Array, " nv"]:
         delta = body_twists(world, v_dot)
         F = jnp.einsum("nij,nj->ni", inertias(world), delta)
-        return with_rotors(world, project_wrenches(world, F), v_dot)
+        if world.flexion is not None:
+            F = F + world.flexion.wrenches(len(F), v_dot)
+        force = project_wrenches(world, F)
+        if world.flexion is not None:
+            force = force + world.flexion.forces(delta) + world.flexion.M_ff @ v_dot
+        return with_rotors(world, force, v_dot)
 
     return jax.lax.custom_linear_solve(
         matvec, rhs, lambda _, b: solve(b), symmetric=True
@@ -112,11 +123,13 @@ def body_twists(world: World, v_dot: Float[Array, " nv"]) -> Float[Array, "bodie
     r"""$J\dot v$: what accelerating speeds add to the bodies' accelerations."""
     mechanism, p = world.mechanism, world.X_WB.p
     parents, starts = mechanism.parents, mechanism.v_starts
+    bent = {} if world.flexion is None else world.flexion.twists(v_dot)
     delta = [jnp.zeros(6, v_dot.dtype)]
     for b in range(1, len(p)):
         rows = slice(starts[b - 1], starts[b])
         d = shift_twist(delta[parents[b]], p[b] - p[parents[b]])
-        delta.append(d + v_dot[rows] @ world.S_W[rows])
+        d = d + v_dot[rows] @ world.S_W[rows]
+        delta.append(d + bent[b] if b in bent else d)
     return jnp.stack(delta)
 
 
@@ -124,7 +137,8 @@ def project_wrenches(world: World, F: Wrenches) -> Float[Array, " nv"]:
     r"""$J^\top F$: what wrenches on the bodies amount to along the joints."""
     mechanism, total = world.mechanism, accumulate_wrenches(world, F)
     rows = mechanism.speed_rows
-    return jnp.einsum("ai,ai->a", world.S_W, jnp.stack(total)[rows])
+    force = jnp.einsum("ai,ai->a", world.S_W, jnp.stack(total)[rows])
+    return force if world.flexion is None else force + world.flexion.project(total)
 
 
 def accumulate_wrenches(world: World, F: Wrenches) -> list[Vec6]:

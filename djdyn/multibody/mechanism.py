@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ..typing import Mat3, Mat6, Scalar, Vec3, known, optional, si
 from .closures import AbstractClosure, Elimination, Projection
+from .flexible.body import FlexibleBody, FlexibleRow, with_rows
 from .joints import AbstractJoint
 from .loops import AbstractLoop, check_loops
 from .spatial import Pose, identity_pose, spatial_inertia
@@ -139,9 +140,12 @@ class Mechanism(eqx.Module):
     `loops` tie the tree's bodies to each other, and `closure` is how they are kept
     closed: `Projection`, `Multipliers`, `Penalty`, `AugmentedLagrangian` or
     `Elimination`.
+    A flexible body is followed by rows of its own, for its modes and its nodes.
     """
 
-    bodies: tuple[Body, ...]
+    bodies: tuple[Body | FlexibleBody | FlexibleRow, ...] = eqx.field(
+        converter=with_rows
+    )
     frames: tuple[Frame, ...] = ()
     gravity_W: Vec3 = eqx.field(converter=si("m/s^2"), default=(0.0, 0.0, -9.81))
     loops: tuple[AbstractLoop, ...] = eqx.field(converter=tuple, default=())
@@ -188,6 +192,7 @@ class Mechanism(eqx.Module):
             heavy = np.array([False, *some])
             for body, carried in zip(self.bodies, self.supports.T[1:], strict=True):
                 geared = body.armature is not None and np.all(body.armature > 0)
+                geared = geared or isinstance(body, FlexibleRow)
                 if body.joint.nv and not geared and not np.any(heavy & carried):
                     raise ValueError(
                         f"body {body.name!r}: the last of a chain needs mass"

@@ -23,6 +23,8 @@ def reactions(
     M = inertias(world)
     F = needed_wrenches(world) - (0.0 if F_WB is None else F_WB)
     F = F + jnp.einsum("nij,naj,a->ni", M, world.jacobians(), v_dot)
+    if world.flexion is not None:
+        F = F + world.flexion.wrenches(len(F), v_dot)
     blocks = jnp.stack(accumulate_wrenches(world, F)).reshape(-1, 2, 3)
     return jnp.einsum("nji,naj->nai", world.X_WB.R, blocks).reshape(-1, 6)
 
@@ -54,19 +56,30 @@ def constraint_force(
     P_c = P_c * carried[None, :, None]
     M_f = jnp.einsum("kni,nij,naj->ka", P_c, M, world.jacobians())
     applied = needed_wrenches(world) - (0.0 if F_WB is None else F_WB)
+    if world.flexion is not None:
+        applied = applied + world.flexion.wrenches(len(applied), v_dot)
     return M_f @ v_dot + jnp.einsum("kni,ni->k", P_c, applied)
 
 
 def kinetic_energy(world: World) -> Scalar:
     """Return the kinetic energy of all bodies, J."""
     energy = 0.5 * jnp.einsum("ni,nij,nj->", world.V_WB, inertias(world), world.V_WB)
+    if world.flexion is not None:
+        bent = world.flexion.forces(world.V_WB) + 0.5 * world.flexion.M_ff @ world.v
+        energy = energy + world.v @ bent
     if world.armature is None:
         return energy
     return energy + 0.5 * jnp.sum(world.armature * world.v**2)
 
 
 def potential_energy(world: World) -> Scalar:
-    """Potential of gravity, zero with all centres of mass in the world's origin."""
+    """Potential of gravity, zero with all centres of mass in the world's origin, and
+    of what is bent.
+    """
+    if world.flexion is not None:
+        R_h = jnp.einsum("nij,nj->ni", world.X_WB.R, world.h_B)
+        moment = jnp.sum(R_h + world.m[:, None] * world.X_WB.p, 0)
+        return world.flexion.stored - moment @ world.gravity_W
     bodies = world.mechanism.bodies
     m = jnp.stack([b.mass for b in bodies])
     p_BC = jnp.stack([b.p_BC for b in bodies])
@@ -77,4 +90,6 @@ def potential_energy(world: World) -> Scalar:
 def momentum(world: World) -> Vec6:
     """Angular momentum about the world's origin, and linear momentum."""
     h = jnp.einsum("nij,nj->ni", inertias(world), world.V_WB)
+    if world.flexion is not None:
+        h = h + world.flexion.wrenches(len(h), world.v)
     return jnp.sum(shift_wrench(h, world.X_WB.p), 0)

@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 
 from ..typing import known
 from .dynamics import mass_matrix
+from .flexible.body import FlexibleBody, FlexibleRow
 from .joints import RollPitchYaw
 from .mechanism import Body, Mechanism
 
@@ -74,8 +75,10 @@ def may_be_singular(mechanism: Mechanism) -> bool:
     return any(_is_thin(body) for body in mechanism.bodies)
 
 
-def _is_thin(body: Body) -> bool:
-    if not body.joint.nv or not known(body.mass, body.p_BC, body.I_BC):
+def _is_thin(body: Body | FlexibleBody | FlexibleRow) -> bool:
+    if isinstance(body, FlexibleBody | FlexibleRow) or not body.joint.nv:
+        return False
+    if not known(body.mass, body.p_BC, body.I_BC):
         return False
     mass, c, I_BC = (np.asarray(x, float) for x in (body.mass, body.p_BC, body.I_BC))
     if mass == 0:

@@ -116,7 +116,7 @@ def quat_from_rotation(R: Mat3) -> Quat:
     Each candidate is safe where it is the one chosen (Shepperd, *Quaternion from
     rotation matrix*, 1978), so the gradient is finite at every rotation.
     """
-    d = jnp.diagonal(R)
+    d = jnp.stack([R[0, 0], R[1, 1], R[2, 2]])  # kernels know no `diagonal`
     t = jnp.sum(d)
     size = jnp.stack([t, d[0], d[1], d[2]])  # the largest says which one to divide by
     a, b, c = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]

@@ -2,8 +2,8 @@
 
 Read in this order: `base` (the contract of all parts), `loads` (how they act on
 bodies), `units` (of what they send), then any of `springs`, `joint`, `friction`,
-`external`, `sensors`, `winch`, `point_contact`, `gravity`; `transmission` before
-`actuator` and `tendon`.
+`external`, `sensors`, `winch`, `coupling`, `point_contact`, `gravity`; `transmission`
+before `actuator` and `tendon`.
 """
 
 from .actuator import (
@@ -14,6 +14,7 @@ from .actuator import (
     PositionLaw as PositionLaw,
     VelocityLaw as VelocityLaw,
 )
+from .coupling import Grip as Grip, Support as Support
 from .external import (
     ExternalWrench as ExternalWrench,
     FrameActuator as FrameActuator,

@@ -16,7 +16,7 @@ from ..multibody.assembly import gaps, why_open
 from ..system.parameters import check_lanes, get_parameters, with_parameters
 from ..system.process import refuse_fork
 from ..system.state import State
-from ..system.system import System
+from ..system.system import System, prepared, prepared_anew
 from ..typing import Number, Numbers, known
 from .checks import STATE_MISFIT, check_inputs, check_tolerances
 from .options import (
@@ -26,7 +26,7 @@ from .options import (
     save_times,
 )
 from .sentinel import watched
-from .simulate import solve
+from .simulate import SWEEPS_OF_SAVES, solve
 from .solvers import fixed_step as steps
 from .trajectory import Run, Trajectory, assemble
 from .vector_field import Field, Inputs
@@ -85,15 +85,16 @@ def rollout(
     _check_loops(system, y0, lanes, axes, t0)
     times = save_times(chosen, t0, t1, saveat)
     span, given = (float(t0), float(t1)), dict(inputs or {})
+    ready = prepared(system)
     how = _marching(chosen, times, span, backend, checkpoints)
     if how is not None and how["compiled"]:
-        how["patterns"] = _patterns(system, lanes, given)
+        how["patterns"] = _patterns(ready, lanes, given)
     if mesh is not None and batch % mesh.devices.shape[0]:
         raise ValueError(
             f"a batch of {batch} does not divide over {mesh.devices.shape[0]} devices"
         )
     trajectory = _solve_batch(
-        system,
+        ready,
         y0,
         lanes,
         axes,
@@ -104,6 +105,8 @@ def rollout(
         None if how is None else _Static(how),
         mesh,
     )
+    if ready is not system:
+        trajectory = eqx.tree_at(lambda x: x.system, trajectory, system)
     if _here(trajectory.ok) and not np.all(trajectory.ok):
         warnings.warn(trajectory.failure(), stacklevel=2)
     return trajectory
@@ -245,7 +248,8 @@ def _patterns(system: System, lanes: dict, inputs: dict) -> tuple[bytes | None, 
     found = []
 
     def look_up(values: dict[str, Array]) -> int:
-        field = Field(with_parameters(system, values), inputs, {}, _nothing, False)
+        here = prepared_anew(with_parameters(system, values), system)
+        field = Field(here, inputs, {}, _nothing, False)
         found.append(steps.patterns(field))
         return 0
 
@@ -287,6 +291,10 @@ def _march(
             field, flat0, options.solver, clock, dt, options.control_delay, **compiled
         )
     finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
+    if field.projects:  # speeds were projected before the coordinates were
+        closed = jax.vmap(lambda t, y: field.project(t, y, SWEEPS_OF_SAVES))
+        flats = jnp.where(finite[:, None], flats, flat0[None])
+        flats = closed(times.astype(flats.dtype), flats)
     last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
     flats = jnp.where(finite[:, None], flats, jnp.inf)
     end = (finite[-1], times[last], flats[last])
@@ -332,7 +340,7 @@ def _solve_batch(
 ) -> Trajectory:
     def lane(system: System, y0: State, values: dict[str, Array]) -> Trajectory:
         values, y0, good = _without_bad_numbers(system, values, y0, axes)
-        here = with_parameters(system, values)
+        here = prepared_anew(with_parameters(system, values), system)
         if how is None:
             trajectory = solve(here, y0, times, span, options, inputs)
         else:

@@ -6,13 +6,16 @@ from typing import Any, Unpack
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from ..multibody.flexible.beams import Beam
+from ..multibody.flexible.body import flexible_rows
 from ..multibody.singular import near_gimbal_lock
 from ..system.process import refuse_fork
 from ..system.state import State
-from ..system.system import System
+from ..system.system import System, prepared
 from ..typing import Number, Numbers, known
 from .checks import check_inputs, check_state, check_tolerances
 from .options import OptionKeywords, SimulationOptions, resolve_options, save_times
@@ -80,11 +83,15 @@ def simulate(
     check_stability(system, y0, chosen)
     times = jnp.asarray(save_times(chosen, t0, t1, saveat), float)
     span = (float(t0), float(t1))
-    trajectory = solve(system, y0, times, span, chosen, dict(inputs or {}), progress)
+    ready = prepared(system)
+    trajectory = solve(ready, y0, times, span, chosen, dict(inputs or {}), progress)
+    if ready is not system:
+        trajectory = eqx.tree_at(lambda x: x.system, trajectory, system)
     if known(trajectory.ok) and not trajectory.ok:
         raise SimulationError(trajectory.failure(), trajectory)
     if known(trajectory.y.q):
         warn_of_gimbal_lock(trajectory)
+        warn_of_spin(trajectory)
     return trajectory
 
 
@@ -99,6 +106,31 @@ def warn_of_gimbal_lock(trajectory: Trajectory) -> None:
             "and gradients from there on are not reliable; use a Spherical joint",
             stacklevel=3,
         )
+
+
+FAST = 0.1  # spin over first circular frequency, from which stiffening counts
+
+
+def warn_of_spin(trajectory: Trajectory) -> None:
+    """Warn where flexible bodies turn so fast that stress would stiffen them."""
+    mechanism = trajectory.system.mechanism
+    for body in flexible_rows(mechanism).values():
+        if (
+            body.stress_stiffening and isinstance(body.model, Beam)
+        ) or not body.n_modes:
+            continue
+        if not known(*jax.tree.leaves(body)):
+            continue
+        spin = np.linalg.norm(trajectory.twist(body.name)[:, :3], axis=1).max()
+        first = 2 * np.pi * float(np.min(body.frequencies()))
+        if spin > FAST * first:
+            why = "is switched off" if isinstance(body.model, Beam) else "is not known"
+            warnings.warn(
+                f"flexible body {body.name!r} turns at {spin:.3g} rad/s and its first "
+                f"mode is at {first:.3g} rad/s, but its stress stiffening {why}: it "
+                "is too soft, and may diverge",
+                stacklevel=3,
+            )
 
 
 @eqx.filter_jit

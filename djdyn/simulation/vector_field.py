@@ -14,7 +14,7 @@ from ..multibody.closing import projected_state
 from ..parts.base import AbstractSignalPart, HasImpacts
 from ..system.signals import input_values
 from ..system.state import State
-from ..system.system import System
+from ..system.system import System, prepared
 from ..typing import Numbers, Scalar
 from .solvers.sampled_control import needed, sampled_step
 
@@ -28,7 +28,7 @@ class Field(eqx.Module):
     `sampled` holds the outputs of controllers between their samples.
     """
 
-    system: System
+    system: System = eqx.field(converter=prepared)
     inputs: dict[str, Any]
     sampled: dict[str, dict[str, Array]]
     unravel: Callable[[Array], PyTree] = eqx.field(static=True)
@@ -51,7 +51,7 @@ class Field(eqx.Module):
     def projects(self) -> bool:
         """Whether states are projected onto closed loops after each step."""
         mechanism = self.system.mechanism
-        return bool(mechanism.loops) and mechanism.closure.project
+        return bool(mechanism.loops) and mechanism.closure.sweeps > 0
 
     def project(self, t: Scalar, flat: Array, sweeps: int | None = None) -> Array:
         """Return the nearest state whose loops are closed.

@@ -23,7 +23,7 @@ from ..multibody.loops import LoopRows
 from ..parts.base import AbstractPlacedPart
 from ..typing import known
 from .state import State
-from .system import System
+from .system import System, prepared
 
 
 MAX_STEPS = 400
@@ -73,7 +73,9 @@ def equilibrium(
     names = system.mechanism.joint_names if joints is None else tuple(joints)
     for name in names:
         system.mechanism.joint_index(name)
-    state, left = _search(system, y0, jnp.asarray(t, float), names, dict(inputs or {}))
+    state, left = _search(
+        prepared(system), y0, jnp.asarray(t, float), names, dict(inputs or {})
+    )
     if known(left) and not left < 1.0:
         raise EquilibriumError(
             f"no rest was found in {MAX_STEPS} steps: the last one still moved by "

@@ -72,6 +72,7 @@ class Instant(eqx.Module):
         coupling, the multiplier of its law.
         """
         if any(loop.name == joint for loop in self.world.mechanism.loops):
+            assert self.rows is not None and self.multipliers is not None
             return loop_reaction(self.world, self.rows, self.multipliers, joint)
         row = self.world.mechanism.joint_index(joint)
         return reactions.reactions(self.with_added_inertia, self.v_dot, self.F_WB)[row]
@@ -90,11 +91,16 @@ class Instant(eqx.Module):
             return jnp.zeros((), self.world.v.dtype)
         return -jnp.sum(self.held_W * self.world.V_WB)
 
+    def bending_loss(self) -> Scalar:
+        """What flexible bodies turn into heat."""
+        flexion = self.world.flexion
+        return jnp.zeros((), self.world.v.dtype) if flexion is None else flexion.lost
+
     def boundary_power(self) -> Scalar:
         """What the drives of prescribed joints and of moving loops put in."""
         world, mechanism = self.world, self.world.mechanism
         power = jnp.zeros((), world.v.dtype)
-        if self.rows is not None:
+        if self.rows is not None and self.multipliers is not None:
             power += self.multipliers @ (self.rows.jacobian @ world.v)
         driven = [
             i

@@ -12,6 +12,7 @@ from ..multibody import dynamics
 from ..multibody.assembly import close_start
 from ..multibody.closing import close
 from ..multibody.constraints import constrained
+from ..multibody.flexible.body import reduced_mechanism, without_old_shapes
 from ..multibody.kinematics import forward_kinematics
 from ..multibody.mechanism import Mechanism
 from ..parts.base import (
@@ -192,13 +193,32 @@ class System(AbstractSystem):
     ) -> tuple[Scalar, Scalar]:
         """Power drawn from outside, and power lost."""
         now = self.at(t, y, inputs, sampled)
-        power_in, power_loss = now.boundary_power(), now.constraint_loss()
+        power_in = now.boundary_power()
+        power_loss = now.constraint_loss() + now.bending_loss()
         for name, part in self.parts.items():
             if name not in (sampled or {}):
                 arguments = (now.world.t, y.parts[name], now.world, now.signals)
                 power_in += part.power_in(*arguments)
                 power_loss += part.power_loss(*arguments)
         return power_in, power_loss
+
+
+def prepared(system: System) -> System:
+    """Return the system with its flexible bodies reduced, to evaluate it often."""
+    mechanism = reduced_mechanism(system.mechanism)
+    if mechanism is system.mechanism:
+        return system
+    return eqx.tree_at(lambda s: s.mechanism, system, mechanism)
+
+
+def prepared_anew(system: System, before: System) -> System:
+    """Return a prepared system whose parameters have changed, prepared again where they
+    shape flexible bodies.
+    """
+    mechanism = without_old_shapes(system.mechanism, before.mechanism)
+    if mechanism is system.mechanism:
+        return system
+    return prepared(eqx.tree_at(lambda s: s.mechanism, system, mechanism))
 
 
 @eqx.filter_jit  # traced once: by the dry run, then found again by whoever asks
@@ -230,22 +250,23 @@ def _at(
     loops = bool(system.mechanism.loops)
     v_dot, closed = dynamics.forward(with_added_inertia, tau, F_WB), None
     if loops:
-        v_dot, *closed = close(with_added_inertia, v_dot)
+        closed = close(with_added_inertia, v_dot)
+        v_dot = closed.v_dot
     signals = board.everything()
     if any(response.constraints for response in responses.values()):
         wanted = {name: r.constraints for name, r in responses.items()}
         v_dot, holding, sizes = constrained(with_added_inertia, v_dot, F_WB, wanted)
         F_WB = F_WB + holding
         if loops:  # what they carry follows from all that acts
-            v_dot, *closed = close(
-                with_added_inertia, dynamics.forward(with_added_inertia, tau, F_WB)
-            )
+            v_dot = dynamics.forward(with_added_inertia, tau, F_WB)
+            closed = close(with_added_inertia, v_dot)
+            v_dot = closed.v_dot
         signals |= {f"{name}.normal_force": size for name, size in sizes.items()}
     now = Instant(
         system, y, world, responses, signals, tau, F_WB, v_dot, carried, holding
     )
     if closed is not None:
-        now = now.with_loops(*closed)
+        now = now.with_loops(closed.rows, closed.multipliers)
     late = {n: p for n, p in system.parts.items() if isinstance(p, MeasuresMotion)}
     for name, part in late.items():
         found = part.outputs_at(now)

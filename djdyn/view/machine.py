@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
+from ..multibody.flexible import Beam, FlexibleBody, shape_points
 from ..multibody.spatial import Pose
 from ..simulation.trajectory import Trajectory
 from .scene import Scene
@@ -34,6 +36,9 @@ def draw(trajectory: Trajectory, shapes: Sequence[Mapping[str, Any]] = ()) -> Sc
     for b, body in enumerate(mechanism.bodies, start=1):
         if body.name in drawn:
             continue
+        if isinstance(body, FlexibleBody):
+            _bent(scene, trajectory, body, poses, b, 0.02 * reach)
+            continue
         R, p = np.asarray(poses.R[:, b]), np.asarray(poses.p[:, b])
         ends = [c.X_PJ.p for c in mechanism.bodies if c.parent == body.name]
         ends += [f.X_BF.p for f in mechanism.frames if f.body == body.name]
@@ -47,6 +52,23 @@ def draw(trajectory: Trajectory, shapes: Sequence[Mapping[str, Any]] = ()) -> Sc
         if float(body.mass) > 0:
             scene.sphere(body.name, 0.025 * reach, R, p, offset=ball)
     return scene
+
+
+def _bent(
+    scene: Scene,
+    trajectory: Trajectory,
+    body: FlexibleBody,
+    poses: Pose,
+    b: int,
+    size: float,
+) -> None:
+    """A flexible body through its nodes: a line where it is a beam, else points."""
+    eta = trajectory.q(f"{body.name}.modes")
+    x_B = np.asarray(jax.vmap(lambda eta: shape_points(body, eta))(eta))
+    R, p = np.asarray(poses.R[:, b]), np.asarray(poses.p[:, b])
+    x_W = p[:, None] + np.einsum("tij,tnj->tni", R, x_B)
+    draws = scene.polyline if isinstance(body.model, Beam) else scene.points
+    draws(body.name, x_W, size=size)
 
 
 def _poses(now) -> Pose:

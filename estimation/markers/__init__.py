@@ -14,6 +14,7 @@ from .marker_set import MarkerSet as MarkerSet
 from .recording import MarkerData as MarkerData
 from .registration import (
     Registration as Registration,
+    frame_from_four as frame_from_four,
     frame_from_three as frame_from_three,
     register as register,
 )

@@ -122,6 +122,20 @@ def frame_from_three(p_A1: Vec3, p_A2: Vec3, p_A3: Vec3) -> Pose:
     return Pose(jnp.stack([i, j, cross(i, j)], -1), p_A1)
 
 
+def frame_from_four(p_A1: Vec3, p_A2: Vec3, p_A3: Vec3, p_A4: Vec3) -> Pose:
+    """Construct the frame F that two pairs of points define, such as of a pointer.
+
+    Its origin is the middle of the first two, its y axis points from the first to the
+    second, and its z axis as the third to the fourth does, perpendicularly to that.
+
+    **Returns:** the pose `X_AF`.
+    """
+    j = _unit(p_A2 - p_A1)
+    along = p_A4 - p_A3
+    k = _unit(along - (along @ j) * j)
+    return Pose(jnp.stack([cross(j, k), j, k], -1), (p_A1 + p_A2) / 2)
+
+
 def _unit(x: Vec3) -> Vec3:
     return x / norm(x)
 

@@ -7,6 +7,7 @@ the error asked for, or the best that it reaches, and djdyn's are the coarsest a
 as good.
 """
 
+import importlib.util
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -164,9 +165,7 @@ def exudyn_row(machine: Machine, batch: int, wanted: float) -> tuple:
 
 def mujoco_model(machine: Machine) -> str | None:
     """Return the machine as MJCF without its step; None if MuJoCo is not installed."""
-    try:
-        import mujoco as mujoco
-    except ImportError:
+    if importlib.util.find_spec("mujoco") is None:
         return None
     mechanism, moment = machine.system.mechanism, machine.moment
     numbers = lambda x: " ".join(f"{v:.17g}" for v in np.ravel(x))
@@ -214,8 +213,7 @@ def mujoco_batch(
     model: str | None, y0: djdyn.State, span: float, dt: float, batch: int
 ) -> Callable[[], np.ndarray]:
     """Return a threaded rollout of the machine in many lanes."""
-    import mujoco
-
+    mujoco: Any = importlib.import_module("mujoco")
     text = (
         (model or "").replace("STEP", f"{dt:.17g}").replace("SOLREF", f"{2 * dt:.17g}")
     )

@@ -12,5 +12,9 @@ KINDS = (
     controllers.PDGravity,
     controllers.ComputedTorque,
     controllers.Backstepping,
+    controllers.SecondOrderReference,
+    controllers.VehiclePID,
+    controllers.ArmPID,
+    controllers.EndEffectorControl,
     controllers.multisine,
 )

@@ -43,10 +43,12 @@ class Starter:
     files: tuple[str, ...] = ()
 
 
-def moves(*points: float, every: float = 2.0, within: float = 0.5) -> Moves:
-    """Return moves from zero to points, each within some time, s."""
+def moves(
+    *points: float, first: float = 0.0, every: float = 2.0, within: float = 0.5
+) -> Moves:
+    """Return moves from `first` to points, each within some time, s."""
     start = 0.3 + every * np.arange(len(points))
-    return Moves([0.0], [[x] for x in points], start, start + within)  # pyright: ignore
+    return Moves([first], [[x] for x in points], start, start + within)  # pyright: ignore
 
 
 def shaking(force: float, frequency: float) -> HarmonicSum:
@@ -116,6 +118,38 @@ STARTERS = {
         span=3.0,
         period=0.01,
         files=("robot.xml",),
+    ),
+    "hydraulic-arm": Starter(
+        true={
+            "oil.valve.gain": 6.5e-7, "oil.lift.friction.viscous": 8000.0,
+            "boom.mass": 470.0,
+        },
+        columns={
+            "encoder": Column("deg", noise=0.05, offset=1.2),
+            "pressure_a": Column("bar", noise=0.2),
+            "pressure_b": Column("bar", noise=0.2),
+            "set_point": Column("deg"),
+        },
+        runs={
+            "lift1.csv": Run({"angle_wanted": moves(0.4, 0.1, every=1.3)}),
+            "lift2.csv": Run({"angle_wanted": moves(-0.1, 0.2, every=1.3)}),
+        },
+        span=3.0,
+        period=0.01,
+    ),
+    "cable-winch": Starter(
+        true={"line.rope.EA": 1.4e6, "winch.gain": 6.0, "load.mass": 650.0},
+        columns={
+            "laser": Column("mm", noise=2.0, offset=150.0),
+            "load_cell": Column("kN", noise=0.03),
+            "set_point": Column("m"),
+        },
+        runs={
+            "hoist1.csv": Run({"height_wanted": moves(3.5, 2.5, first=1.95)}),
+            "hoist2.csv": Run({"height_wanted": moves(1.0, 2.0, first=1.95)}),
+        },
+        span=4.0,
+        period=0.02,
     ),
     "point-contact": Starter(
         true={

@@ -161,6 +161,46 @@ def test_a_constraint_moves_a_body_as_the_joint_does():
     np.testing.assert_allclose(first, second, atol=1e-6)
 
 
+def test_two_condyles_in_two_bowls_swing_as_a_double_pendulum():
+    """Its first link is massless, from the bowls' line to that of the balls."""
+    arm, down, turn, lean, half = BOWL - R, 0.3, 0.4, -0.5, 0.25
+    sides = {"left": half, "right": -half}
+    frame = lambda on, name, y: djdyn.Frame(
+        f"{on}_{name}", on, djdyn.translation((0, y, 0))
+    )
+    frames = [frame(on, *side) for on in ("b", "world") for side in sides.items()]
+    inertia = {"p_BC": (0, 0, -down), "I_BC": np.diag([0.05, 0.04, 0.03])}
+    body = djdyn.Body("b", "world", djdyn.Free(), M, **inertia)
+    both = {
+        name: RigidContact(
+            f"b_{name}", Sphere(R), f"world_{name}", Bowl(BOWL), one_sided=False
+        )
+        for name in sides
+    }
+    knee = djdyn.System(djdyn.Mechanism((body,), tuple(frames)), both)
+    hinge = djdyn.Revolute((0, 1, 0))
+    hung = djdyn.translation((0, 0, -arm))
+    links = (
+        djdyn.Body("link", "world", hinge, 0.0, I_BC=np.zeros((3, 3))),
+        djdyn.Body("b", "link", hinge, M, X_PJ=hung, **inertia),
+    )
+    known = djdyn.System(djdyn.Mechanism(links), {})
+    place = [-arm * np.sin(turn), 0, -arm * np.cos(turn)]
+    tilt = turn + lean
+    q = [*place, np.cos(tilt / 2), 0, np.sin(tilt / 2), 0]
+    saves = np.linspace(0.0, 0.4, 5)
+    how = {"saveat": saves, "rtol": 1e-8, "atol": 1e-10}
+    run = djdyn.simulate(knee, 0.4, knee.initial_state(q={"b": q}), **how)
+    y0 = known.initial_state(q={"link": turn, "b": lean})
+    swing = djdyn.simulate(known, 0.4, y0, **how)
+    np.testing.assert_allclose(
+        run.pose("b").p, swing.pose("b").p, atol=1e-6 * arm, rtol=0
+    )
+    assert np.ptp(np.asarray(swing.q("link"))) > 0.2
+    share = [np.asarray(run.signal(f"{name}.normal_force")) for name in sides]
+    np.testing.assert_allclose(*share, rtol=1e-6)
+
+
 def test_friction_is_mu_times_what_the_joint_carries():
     held, _ = in_bowl(MU)
     y = held.initial_state(**STATE)

@@ -80,7 +80,7 @@ def test_every_number_is_read():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("0       WaveKin", "3 WaveKin", r"waves of WaveKin 3, which"),
+        ("0       WaveKin", "5 WaveKin", r"waves of WaveKin 5, which"),
         ("0       WaveKin", "3 Currents", r"currents of Currents 3, which"),
         ("0       WaveKin", "0.2 mu_kT", r"friction of mu_kT, which"),
         ("0       WaveKin", "0.2 FricCoeff", r"unknown option 'FricCoeff'"),
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said(old, new, said):
 
 
 def test_all_that_is_not_held_is_named_at_once_and_can_be_ignored(tmp_path):
-    more = DECK.replace("0       WaveKin", "3 WaveKin\n0.5 FrictionCoefficient")
+    more = DECK.replace("0       WaveKin", "5 WaveKin\n0.5 FrictionCoefficient")
     more = more.replace("FairTen1", "--- FAILURE\n(-)\n(-)\n1 2")
     more = more.replace("1.674E9", "1.674E9|3e9")
     with pytest.raises(ValueError, match=r"curve .*; waves .*; failure "):

@@ -8,14 +8,18 @@ import pytest
 
 import djdyn
 from controllers import (
+    ArmPID,
     Backstepping,
     ComputedTorque,
+    EndEffectorControl,
     JointPID,
     Joystick,
     Noisy,
     PDGravity,
     Reference,
     ReferenceModel,
+    SecondOrderReference,
+    VehiclePID,
     WinchPID,
 )
 from djdyn.cable import Cable, CableProperties, ClampedEnd, FreeEnd, PinnedEnd, Sheave
@@ -47,11 +51,24 @@ from djdyn.hydraulics import (
     Triangle,
     Volume,
 )
+from djdyn.marine.allocation import Allocation, ThrustAllocation, ThrusterLayout
+from djdyn.marine.drag import BodyDamping, StripDrag, WaveForce
+from djdyn.marine.hull import Hydrostatics
 from djdyn.marine.inertia_box import InertiaBoxDrag
 from djdyn.marine.member import MorisonMember
 from djdyn.marine.sea_bed import SeaBed
+from djdyn.marine.thruster import (
+    FirstOrderThrust,
+    QuadraticThrust,
+    ShaftAndDuct,
+    ThrottleCurve,
+    Thrusters,
+)
 from djdyn.marine.water import Buoyancy, Drag, Fluid
+from djdyn.marine.wave_field import irregular_waves
 from djdyn.marine.waves import jonswap
+from djdyn.marine.wind import Wind, kaimal_gusts
+from djdyn.multibody.flexible import Beam, FlexibleBody, Piece, Rectangle
 from djdyn.multibody.joints import AbstractJoint
 from djdyn.multibody.time_functions import (
     AbstractTimeFunction,
@@ -69,6 +86,7 @@ from djdyn.parts import (
     FrameTransmission,
     GearFriction,
     GravityCompensation,
+    Grip,
     JointActuator,
     JointForce,
     JointFriction,
@@ -83,6 +101,7 @@ from djdyn.parts import (
     SignalSensor,
     SpringDamper,
     StribeckFriction,
+    Support,
     TendonSpring,
     TendonStop,
     TransmissionSensor,
@@ -196,6 +215,43 @@ PARTS = {
     ),
     "sheave": Sheave("hoist", "fall", 0.2, 3.0),
 }
+SEA = Fluid(
+    2.0, currents=[[0.2, 0.1, 0]], surface=0.1, surface_width=0.5,
+    waves=irregular_waves(0.3, 3.0, components=3, depth=20.0, spreading=4.0),
+)  # fmt: skip
+SIX = ThrusterLayout(np.eye(3)[[0, 1, 2, 0, 1, 2]], np.eye(3)[[1, 2, 0, 2, 0, 1]])
+SHARE = Allocation(SIX, lower=-3.0, upper=2.0, rounds=1, width=0.5)
+BLADES = (0.8, 0.15, 5.0, 1.0, 2.9, 2.0, 1.8, 2.0)
+MARINE = {
+    "goal": SecondOrderReference("far", np.zeros(6), 2.0, 3.0, 4.0, 0.1, 0.02),
+    "pid": VehiclePID("buoy", "goal", np.ones(6), np.ones(6), np.ones(6), SHARE),
+    "share": ThrustAllocation("pid.u", SHARE),
+    "shafts": Thrusters(
+        "buoy", SIX, "pid.thrust", ShaftAndDuct(*BLADES, "thrust", 1.0, 1.0), SEA
+    ),
+    "lags": Thrusters("buoy", SIX, "share.thrust", FirstOrderThrust(0.2, -3, 3), SEA),
+    "squares": Thrusters("buoy", SIX, "pid.thrust", QuadraticThrust(0.1, 0.3, 0.1)),
+    "curves": Thrusters("buoy", SIX, "pid.thrust", ThrottleCurve(0.2, [0.9, 0.3])),
+    "waterplane": Hydrostatics("knot", 0.4, (0, 0, 0.1), 0.5, (0.1, 0.2), fluid=SEA),
+    "damping": BodyDamping("buoy", np.ones(6), np.ones(6), SEA, 0.4),
+    "swell": WaveForce("buoy", 0.1, [0.1, 0.2, 0.3], SEA, 0.4),
+    "strips": StripDrag("arm", 0.5, 0.1, 0.7, 0.3, 2, fluid=SEA),
+    "gale": StripDrag(
+        "arm", 0.5, 0.1, strips=1, axes=True,
+        fluid=Wind(3.0, 0.4, 0.1, gusts=kaimal_gusts(3.0, components=2)),
+    ),
+    "line": Cable(TETHER, 1.0, PinnedEnd("buoy"), FreeEnd(), mesh=2, fluid=SEA),
+    "grip": Grip("knot", "buoy", "closed", 9.0, 1.0, 3.0, 0.5, latch=True),
+    "pillar": Support("knot", 0.2, 30.0, 3.0, 1.0, width=0.1),
+    "hand": EndEffectorControl(
+        ("cart", "arm"), "arm", "place", [0.1, 0.2], 0.5, 0.3, 0.4, damping=0.5
+    ),
+    "reach": ArmPID(
+        ("cart", "arm"), "hand", 9.0, 1.0, 3.0, "moving",
+        (Buoyancy("arm", 0.1, Fluid(2.0)),), 0.3, "arm",
+    ),
+    "motors": JointActuator(("cart", "arm"), "reach.u"),
+}  # fmt: skip
 TOUCHING = {  # on a few bodies of their own: each of these is much to compile
     "rub": PointContactFriction("stylus", 0.4, 0.3, 0.2, 0.3, width=0.1, slack=0.1),
     "land": RigidContact(
@@ -246,6 +302,22 @@ def built(names, parts, inputs=None) -> djdyn.System:
     return djdyn.System(djdyn.Mechanism(tuple(bodies)), parts, inputs or {})
 
 
+def bending() -> djdyn.System:
+    """A beam that bends and twists between a deck and a load, with a spring."""
+    beam = Beam((Piece(1.0, Rectangle(0.05, 0.06), elements=2),), 2e7, 8e6, 1000.0)
+    modes = dict.fromkeys(("xy", "xz", "torsion"), 1)
+    boom = FlexibleBody(
+        "boom", "deck", djdyn.Revolute((0, 1, 0)), beam, modes, method="vibration",
+        damping=0.02, nodes={"middle": 1, "tip": -1},
+    )  # fmt: skip
+    rng = np.random.default_rng(1)
+    deck = djdyn.Body("deck", *JOINTS["deck"], *random_inertia(rng))
+    small = (0.05, (0.0, 0.02, 0.03), 1e-3 * np.eye(3))
+    load = djdyn.Body("load", "boom.tip", djdyn.Spherical(), *small)
+    parts = {"stay": SpringDamper("world", "boom.middle", 30.0, 0.3, 0.4)}
+    return djdyn.System(djdyn.Mechanism((deck, boom, load)), parts)
+
+
 ROLLING = ("stylus", "disc")
 MACHINES = {
     "all": lambda: built(
@@ -254,6 +326,12 @@ MACHINES = {
         {"follower_wrench": np.arange(6.0)},
     ),
     "touching": lambda: built(("deck", *ROLLING, "buoy"), TOUCHING),
+    "bending": lambda: bending(),
+    "marine": lambda: built(
+        ("deck", "cart", "arm", "buoy", "knot"),
+        MARINE,
+        {"far": 0.3 * np.ones(6), "place": 0.2 * np.ones(3), "closed": 0.6},
+    ),
 }
 
 
@@ -268,6 +346,9 @@ def y0(system) -> djdyn.State:
     rng, mechanism = np.random.default_rng(8), system.mechanism  # explicit steps do
     q = np.stack([random_q(rng, mechanism) for _ in range(LANES)])
     v = 0.3 * rng.normal(size=(LANES, mechanism.nv))
+    for name in mechanism.joint_names:
+        if name.endswith(".modes"):  # bodies bend a little
+            q[:, mechanism.q_slice(name)] *= 0.02
     q[0], v[0] = mechanism.q0(), 0.0
     at = lambda y: (y.q, y.v)
     return eqx.tree_at(at, system.initial_state(), (jnp.asarray(q), jnp.asarray(v)))

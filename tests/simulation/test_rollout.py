@@ -219,7 +219,9 @@ def test_bad_lanes_touch_no_others(pendulum, backend):
 
 WAYS = [
     {},
-    {"solver": "rodas4", "rtol": 1e-4, "atol": 1e-4},
+    pytest.param(
+        {"solver": "rodas4", "rtol": 1e-4, "atol": 1e-4}, marks=pytest.mark.slow
+    ),
     pytest.param(
         {"solver": "kvaerno5", "rtol": 1e-4, "atol": 1e-4}, marks=pytest.mark.slow
     ),

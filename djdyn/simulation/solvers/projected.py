@@ -12,14 +12,17 @@ class Projected(dfx.AbstractWrappedSolver):
 
     @property
     def term_structure(self) -> Any:  # pyright: ignore
+        """Structure of the terms that the solver takes."""
         return self.solver.term_structure
 
     @property
     def interpolation_cls(self) -> Any:  # pyright: ignore
+        """How the solver interpolates within a step."""
         return self.solver.interpolation_cls
 
     @property
     def term_compatible_contr_kwargs(self) -> Any:  # pyright: ignore
+        """What the solver hands to its terms' controls."""
         return self.solver.term_compatible_contr_kwargs
 
     @property

@@ -6,6 +6,7 @@ down.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +30,6 @@ def bicycle() -> Mechanism:
 
     The frame's position is given by joints of one coordinate each.
     """
-    none = {"mass": 0.0}
     turn = lambda name, parent, axis, at, m, c, I: Body(
         name, parent, Revolute(axis), m, c, np.array(I), translation(at)
     )
@@ -38,9 +38,9 @@ def bicycle() -> Mechanism:
     front = (WHEELBASE - crown[0], 0, -FRONT)
     bars = (0.9 - crown[0], 0, -0.7)
     bodies = (
-        Body("track", "world", djdyn.Planar(), **none),
-        Body("height", "track", djdyn.Prismatic((0, 0, 1)), **none),
-        Body("lean", "height", Revolute((1, 0, 0)), **none),
+        Body("track", "world", djdyn.Planar(), 0.0),
+        Body("height", "track", djdyn.Prismatic((0, 0, 1)), 0.0),
+        Body("lean", "height", Revolute((1, 0, 0)), 0.0),
         turn(
             "frame",
             "lean",
@@ -127,4 +127,5 @@ def stability_speeds() -> tuple[float, float]:
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    return float(brentq(f, low, high, xtol=1e-13))
+    root: Any = brentq(f, low, high, xtol=1e-13)
+    return float(root)

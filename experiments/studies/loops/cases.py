@@ -135,7 +135,7 @@ def iterations(study: Study, gaps: Closure) -> None:
     rows, matches = [], True
     exact = free + K @ np.linalg.lstsq(S, wanted, rcond=None)[0]
     for stiffness, count in AL_COUNTS.items():
-        sizes, before, first = jnp.zeros_like(wanted), free, None
+        sizes, before, first, n = jnp.zeros_like(wanted), free, None, 0
         for n in range(1, 61):
             soft = jnp.full(len(wanted), 1 / stiffness)
             sizes = sizes + repeated_solve(S, wanted - S @ sizes, soft, 1)
@@ -248,7 +248,7 @@ def four_bars(windows: int) -> Callable[[Study, Closure], None]:
 def bricard(study: Study, gaps: Closure) -> None:
     """Bricard's overconstrained linkage (A04)."""
     system = spatial.bricard()
-    times = jnp.asarray([0.0, *BRICARD, *np.arange(2.1, 5.05, 0.1)])
+    times = jnp.asarray([0.0, *BRICARD, *np.linspace(2.1, 5.0, 30)])
     run = djdyn.simulate(system, 5.0, system.initial_state(), saveat=times, **TIGHT)
     corners = np.stack([run.pose(f"P{k}").p for k in range(1, 5)], 1)
     error = max(

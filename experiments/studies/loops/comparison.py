@@ -1,6 +1,7 @@
 """Ways to keep loops closed beside each other, and beside Exudyn."""
 
 import time
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,7 @@ WAYS = {
     "penalty 1e7": djdyn.Penalty(stiffness=1e7),
     "penalty 1e5": djdyn.Penalty(stiffness=1e5),
     "augmented Lagrangian 1e5": djdyn.AugmentedLagrangian(),
-    "elimination": djdyn.Elimination(("crank",)),
+    "elimination": djdyn.Elimination(independent=("crank",)),
 }
 
 
@@ -49,6 +50,11 @@ def four_bar(
     return Mechanism(tuple(bodies), frames, loops=(pin,), closure=closure)
 
 
+def gaps(now: Any) -> Any:
+    """Return the gaps of all loops at an instant."""
+    return now.rows.gap
+
+
 def formulations(study: Study) -> None:
     """Compare all ways by the error, gap and energy they leave, and their time."""
     worked = columns(read("loops/fourbar.csv"), "z1_rad")[-1, 0]
@@ -64,7 +70,7 @@ def formulations(study: Study) -> None:
         run.y.q.block_until_ready()
         taken = (time.perf_counter() - began) / (8 * SPAN / STEP)
         one = run.lane(0)
-        gap = np.abs(one.map(lambda now: now.rows.gap)).max()
+        gap = np.abs(one.map(gaps)).max()
         error = abs(float(one.q("crank")[-1, 0]) - worked)
         rows.append((name, error, gap, float(np.ptp(one.energy())), 1e6 * taken))
     study.report.table(

@@ -28,15 +28,19 @@ def static_state(system: djdyn.System) -> djdyn.State:
     return djdyn.equilibrium(system, at(system, "equilibrium_damped"))
 
 
+def generalised_forces(system: djdyn.System, y: djdyn.State) -> jax.Array:
+    """Return the forces on the joint's coordinates at rest, N m, but for friction."""
+    now = system.at(0.0, eqx.tree_at(lambda y: y.v, y, jnp.zeros_like(y.v)))
+    zero = jnp.zeros_like(y.v)
+    return now.tau - dynamics.inverse(now.with_added_inertia, zero, now.F_WB)
+
+
 @eqx.filter_jit
 def _linear(system: djdyn.System, y: djdyn.State) -> tuple[Any, ...]:
     """Return mass matrix, stiffness, and slip velocity per unit of each speed."""
 
     def force(q: jax.Array) -> jax.Array:
-        now = system.at(0.0, eqx.tree_at(lambda y: y.q, y, q))
-        return now.tau - dynamics.inverse(
-            now.with_added_inertia, jnp.zeros_like(q), now.F_WB
-        )
+        return generalised_forces(system, eqx.tree_at(lambda y: y.q, y, q))
 
     def slip(v: jax.Array) -> jax.Array:
         world = djdyn.forward_kinematics(system.mechanism, y.q, v)

@@ -1,11 +1,15 @@
 """Point-contact joint: a ball in a bowl, simulated, and identified from measurements.
 
-After Knutson, M.Sc. thesis, Queen's University at Kingston, 2007.
+After Knutson, M.Sc. thesis, Queen's University at Kingston, 2007. With
+`--set data=FILE` and `static=FILE`, a user's own records of the rig instead.
 """
 
 from ...harness.study import Study
 from . import (
     fit as fit,
+    inertia as inertia,
+    newton_raphson as newton_raphson,
+    own_report as own_report,
     planar as planar,
     pose as pose,
     report as report,
@@ -19,6 +23,8 @@ TITLE = "Optotrak: a ball in a bowl, from equations to friction"
 QUICK = (
     ("static equilibrium", statics.run_equilibrium),
     ("linear modes", statics.run_modes),
+    ("poses by Newton's method", newton_raphson.run_poses),
+    ("inertia of the parts", inertia.run_inertia),
     ("trial 5 without friction", trial.run_frictionless),
     ("trial 5 with friction", trial.run_friction),
     ("observability of the pose", pose.run_pose),
@@ -28,14 +34,23 @@ SLOW = (
     ("planar joint", planar.run_planar),
     ("Lagrangian", planar.run_lagrange),
     ("damped settling", statics.run_settling),
+    ("release from stated poses", newton_raphson.run_undamped),
     ("friction by normal force", trial.run_pressed),
     ("identification from measurements", fit.run_measured),
 )
 STAGES = len(QUICK) + len(SLOW)
+OWN_STAGES = 3
+OPTIONS = {"data": "", "static": "", "labels": "1 2 3 4", "axes": ""}
 
 
 def run(study: Study) -> None:
-    """Run all cases, or the quick ones."""
+    """Run all cases, or the quick ones; or identify the user's own records."""
+    if study.options.get("data"):
+        study.progress.update(study.task, total=OWN_STAGES)
+        own_report.run_own(study)
+        return
+    if study.options.get("static"):
+        raise ValueError("a static trial needs a trial in motion: give data=FILE")
     study.report.text(
         "A steel ball on a rod rolls and slides in a bowl. Six springs hold the rod "
         "up, and cameras track four markers (Knutson, M.Sc. thesis, Queen's University "

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from djdyn.multibody.spatial import quat_exp, quat_to_rotation
-from estimation import frame_from_three, register
+from estimation import frame_from_four, frame_from_three, register
 from tests.gradients import assert_gradient
 
 
@@ -101,3 +101,17 @@ def test_frame_of_three_markers():
     second, third = (X_AF.inverse.act(p) for p in (p2, p3))
     assert np.allclose(third, [0, np.linalg.norm(p3 - p1), 0])
     assert second[0] < 0 and np.isclose(second[2], 0)
+
+
+def test_two_pairs_make_the_frame_that_placed_them():
+    """Also where the second pair is not quite square to the first."""
+    rng = np.random.default_rng(4)
+    R, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    R = R * np.linalg.det(R)
+    p = rng.normal(size=3)
+    pairs = np.array(
+        [[0, -0.1, 0], [0, 0.1, 0], [0.02, 0.03, -0.05], [0.02, 0.05, 0.2]]
+    )
+    X_AF = frame_from_four(*jnp.asarray(pairs @ R.T + p))
+    np.testing.assert_allclose(X_AF.R, R, atol=1e-12)
+    np.testing.assert_allclose(X_AF.p, p, atol=1e-12)

@@ -13,6 +13,9 @@ from experiments.studies.optotrak.trial import CHANNELS
 TOLD = {  # a number that each part tells
     "static equilibrium": "equilibrium.max_error_deg",
     "linear modes": "modes.max_error_hz",
+    "poses by Newton's method": "pose.trial_5_deg",
+    "inertia of the parts": "inertia.sum_digits",
+    "release from stated poses": "undamped.equilibrium_damped_mm",
     "trial 5 without friction": "frictionless.marker_error_mm",
     "trial 5 with friction": "frequency_at_fc015",
     "observability of the pose": "pose.singular_5",
