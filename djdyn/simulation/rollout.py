@@ -26,7 +26,7 @@ from .options import (
     save_times,
 )
 from .sentinel import watched
-from .simulate import solve
+from .simulate import SWEEPS_OF_SAVES, solve
 from .solvers import fixed_step as steps
 from .trajectory import Run, Trajectory, assemble
 from .vector_field import Field, Inputs
@@ -291,6 +291,10 @@ def _march(
             field, flat0, options.solver, clock, dt, options.control_delay, **compiled
         )
     finite = jnp.cumprod(jnp.all(jnp.isfinite(flats), 1)).astype(bool)
+    if field.projects:  # speeds were projected before the coordinates were
+        closed = jax.vmap(lambda t, y: field.project(t, y, SWEEPS_OF_SAVES))
+        flats = jnp.where(finite[:, None], flats, flat0[None])
+        flats = closed(times.astype(flats.dtype), flats)
     last = jnp.maximum(jnp.sum(finite) - 1, 0)  # the last state worth looking at
     flats = jnp.where(finite[:, None], flats, jnp.inf)
     end = (finite[-1], times[last], flats[last])

@@ -60,7 +60,7 @@ class StateModel(eqx.Module):
                 f"drive has shape {self.drive.shape}, but the state has {k} directions"
             )
         mechanism = self.system.mechanism
-        if mechanism.loops and not mechanism.closure.project:
+        if mechanism.loops and not mechanism.closure.sweeps:
             raise ValueError(
                 "state estimation with closed loops needs a closure that projects "
                 f"states, Projection or Elimination, not "

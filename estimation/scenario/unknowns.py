@@ -82,7 +82,10 @@ def _transform(
 
 def _body(scenario: Scenario, name: str) -> Body | FlexibleBody | FlexibleRow:
     m = scenario.system.mechanism
-    return m.bodies[m.index(name) - 1]
+    body = m.bodies[m.index(name) - 1]
+    if not isinstance(body, Body):
+        raise ValueError(f"body {name!r} bends: it has no one inertia to identify")
+    return body
 
 
 def _prior(place: TablePlace, table: Any) -> AbstractPrior:

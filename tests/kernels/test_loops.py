@@ -110,7 +110,9 @@ def every_kind() -> djdyn.System:
         tie("ball", "world", "puck", djdyn.PointOnSurface(djdyn.Quadric(np.eye(3)))),
         tie("wall", "world", "disc", djdyn.PointOnPlane((1.0, 0.1, 0.0))),
         tie("rod", "puck", "disc", djdyn.Distance(1.5)),
-        djdyn.LinearCoupling("gear", {"a": 2.0, "b": -1.0}, motion=djdyn.Harmonic(0.1, 2.0)),
+        djdyn.LinearCoupling(
+            "gear", {"a": 2.0, "b": -1.0}, motion=djdyn.Harmonic(0.1, 2.0)
+        ),
         djdyn.PolynomialCoupling("cam", "c", "a", [0.1, 0.5, -0.3]),
     )  # fmt: skip
     closure = djdyn.Penalty(0.3, frequency=2.0)
@@ -129,7 +131,7 @@ def test_every_kind_of_loop():
     assert closures - {AbstractClosure} == {type(way) for way in WAYS}
     turned = [np.cos(0.6), np.sin(0.6) * 0.8, 0.0, np.sin(0.6) * 0.6]
     q = [0, -0.4, 0.4, *turned, 0.2, 1.0, 0.0, 1, 0, 0, 0, 0.1, 0.2, 0.1]
-    y = system.initial_state(q=q, v={"disc": [0.1, 0.9, 0.3, 0, 0, 0], "a": 0.3})
+    y = system.initial_state(q=q, v=np.linspace(-0.5, 0.8, system.mechanism.nv))
     y0 = jax.tree.map(lambda x: x[None], y)
     found, wanted = (rolled(b, system, y0) for b in ("kernel", "xla"))
     assert np.all(np.isfinite(wanted.q))

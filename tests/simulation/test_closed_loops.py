@@ -70,3 +70,20 @@ def test_single_precision(way):
         single = end()
         assert single.dtype == jnp.float32
     np.testing.assert_allclose(single, double, atol=3e-5)
+
+
+def test_lengths_have_gradients_from_a_start_that_is_drawn_shut(system):
+    """A state made for other lengths, inside of `jit`, where it cannot be refused."""
+    y0 = system.initial_state(q={"crank": 1.0}, v={"crank": 2.0})
+
+    @jax.jit
+    def angle(length):
+        here = djdyn.with_parameters(system, {"end.X_BF.p[0]": length})
+        run = djdyn.simulate(here, 0.1, y0, adjoint="forward", **HOW)
+        gap, _ = gaps(here.mechanism, run.y.q[0], run.y.v[0], jnp.zeros(()))
+        return run.y.q[-1, 2], jnp.max(jnp.abs(gap))
+
+    slope, _ = jax.jacfwd(angle)(2.5)
+    (up, gap), (down, _) = angle(2.5 + 1e-5), angle(2.5 - 1e-5)
+    assert gap < 1e-12
+    np.testing.assert_allclose(slope, (up - down) / 2e-5, rtol=1e-7)
