@@ -50,7 +50,8 @@ def sdf(mechanism: djdyn.Mechanism) -> str:
 
 def _hinges(mechanism: djdyn.Mechanism):
     for body, name in zip(mechanism.bodies, mechanism.joint_names, strict=True):
-        if not isinstance(body.joint, djdyn.Revolute):
+        hinge = isinstance(body.joint, djdyn.Revolute)
+        if not isinstance(body, djdyn.Body) or not hinge:
             raise ValueError(f"joint {name!r} is no hinge")
         yield body, name, _numbers(body.joint.axis)
 

@@ -95,9 +95,9 @@ def build(
         MASS_PER_LENGTH, EA, diameter=DIAMETER, normal_drag=NORMAL,
         tangential_drag=TANGENTIAL, added_mass=1.0,
     )  # fmt: skip
-    top = FixedEnd((0.0, 0.0, -1.0), payout="winch.rate" if controlled else "")
+    top = FixedEnd(point=(0.0, 0.0, -1.0), payout="winch.rate" if controlled else "")
     parts = {
-        "line": Cable(rope, LENGTH, PinnedEnd("fish"), top, mesh=ELEMENTS, fluid=water),
+        "line": Cable(rope, LENGTH, PinnedEnd(frame="fish"), top, mesh=ELEMENTS, fluid=water),
         "lift": Buoyancy("fish", VOLUME, Fluid(DENSITY)),
         "drag": Drag("fish", matching_area() if area is None else area, fluid=water),
     }
