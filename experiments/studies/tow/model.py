@@ -97,7 +97,9 @@ def build(
     )  # fmt: skip
     top = FixedEnd(point=(0.0, 0.0, -1.0), payout="winch.rate" if controlled else "")
     parts = {
-        "line": Cable(rope, LENGTH, PinnedEnd(frame="fish"), top, mesh=ELEMENTS, fluid=water),
+        "line": Cable(
+            rope, LENGTH, PinnedEnd(frame="fish"), top, mesh=ELEMENTS, fluid=water
+        ),
         "lift": Buoyancy("fish", VOLUME, Fluid(DENSITY)),
         "drag": Drag("fish", matching_area() if area is None else area, fluid=water),
     }
