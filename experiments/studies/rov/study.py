@@ -4,6 +4,8 @@ After Rokseth, master's thesis, NTNU, 2014: case study 2. The source shows plots
 references are independent simulations of its equations, with corrections.
 """
 
+import math
+
 from ...harness.study import Study
 from ...harness.tuning_report import searched
 from . import (
@@ -75,4 +77,7 @@ def summary(found: dict[str, float]) -> str:
             "currents and seas that were not tuned on, with "
             f"{of('tuned.thrust_ratio'):.0%} of the thrust. "
         )
+    ratio = found.get("rov.simulations_vs_cmaes", 1.0)
+    if not math.isfinite(ratio):
+        return said + "CMA-ES reaches a lower cost, with more simulations."
     return said + searched(found, "rov")

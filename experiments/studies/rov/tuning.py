@@ -34,7 +34,7 @@ SIMULATION = {
 DEPTH = 20.0  # m, of the vehicle under the mean surface
 COMPONENTS = 5  # of a sea
 TRAIN, OTHERS, BUDGET = 8, 16, 400
-STEPS = 24
+STEPS = 40
 MOVING = ("damping", "thrusters", "wave", "strips1", "strips2", "strips3")
 FREE = [
     FreeParameter(f"{part}.{gain}", Positive())

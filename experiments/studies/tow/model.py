@@ -95,7 +95,9 @@ def build(
         MASS_PER_LENGTH, EA, diameter=DIAMETER, normal_drag=NORMAL,
         tangential_drag=TANGENTIAL, added_mass=1.0,
     )  # fmt: skip
-    top = FixedEnd(point=(0.0, 0.0, -1.0), payout="winch.rate" if controlled else "")
+    top = FixedEnd(
+        point=jnp.array([0.0, 0.0, -1.0]), payout="winch.rate" if controlled else ""
+    )
     parts = {
         "line": Cable(
             rope, LENGTH, PinnedEnd(frame="fish"), top, mesh=ELEMENTS, fluid=water
@@ -107,7 +109,7 @@ def build(
         parts |= {
             "wave": WaveForce("fish", VOLUME, np.diag(added), water),
             "depth": FrameSensor("fish"),
-            "pid": WinchPID("depth.height", "wanted", 0.05, 0.002, limit=1.5),
+            "pid": WinchPID("depth.height", "wanted", 0.3, limit=1.5),
             "winch": Winch("pid.u", 1.0, 1.0, gain=5.0, width=0.1),
         }
     inputs = {"wanted": jnp.zeros(())} if controlled else {}
