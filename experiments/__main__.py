@@ -40,6 +40,7 @@ STUDIES = {
     "cube-toss": "experiments.studies.cube_toss.study",
     "double-pendulum": "experiments.studies.double_pendulum.study",
     "elbow-toss": "experiments.studies.elbow_toss.study",
+    "flexible": "experiments.studies.flexible.study",
     "hydraulic-boom": "experiments.studies.hydraulic_boom.study",
     "launch": "experiments.studies.launch.study",
     "loops": "experiments.studies.loops.study",
@@ -47,6 +48,7 @@ STUDIES = {
     "rov": "experiments.studies.rov.study",
     "swing-up": "experiments.studies.swing_up.study",
     "titan4": "experiments.studies.titan4.study",
+    "tow": "experiments.studies.tow.study",
     "tune-boom": "experiments.studies.tune_boom.study",
     "tune-crane": "experiments.studies.tune_crane.study",
     "winch": "experiments.studies.winch.study",
@@ -61,6 +63,7 @@ BENCHMARKS = {
     "contact": "experiments.benchmarks.contact",
     "hydraulic-boom": "experiments.benchmarks.hydraulic_boom",
     "loops": "experiments.benchmarks.loops",
+    "rov": "experiments.benchmarks.rov",
     "titan4": "experiments.benchmarks.titan4",
 }
 

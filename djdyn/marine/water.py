@@ -71,7 +71,7 @@ class Fluid(AbstractFlow):
 
     @property
     def reference_density(self) -> Scalar:
-        """The water's density, kg/m^3."""
+        """Density of the water."""
         return self.water_density
 
     def velocity(self, p_W: Vec3, t: Scalar) -> Vec3:

@@ -204,7 +204,7 @@ class System(AbstractSystem):
 
 
 def prepared(system: System) -> System:
-    """Return the system with its flexible bodies reduced, to evaluate it often."""
+    """Return the system with its flexible bodies reduced, to be evaluated often."""
     mechanism = reduced_mechanism(system.mechanism)
     if mechanism is system.mechanism:
         return system

@@ -8,6 +8,8 @@ import numpy as np
 from djdyn.io.scenario import Scenario
 from djdyn.io.scenario_limits import shown
 from djdyn.io.scenario_table import TablePlace
+from djdyn.multibody.flexible import FlexibleBody
+from djdyn.multibody.flexible.attachment import FlexibleRow
 from djdyn.multibody.mechanism import Body
 from djdyn.system.parameters import FreeParameter, get_parameters, parameter_field
 from djdyn.system.transforms import (
@@ -78,9 +80,12 @@ def _transform(
     return kinds[domain]
 
 
-def _body(scenario: Scenario, name: str) -> Body:
+def _body(scenario: Scenario, name: str) -> Body | FlexibleBody | FlexibleRow:
     m = scenario.system.mechanism
-    return m.bodies[m.index(name) - 1]
+    body = m.bodies[m.index(name) - 1]
+    if not isinstance(body, Body):
+        raise ValueError(f"body {name!r} bends: it has no one inertia to identify")
+    return body
 
 
 def _prior(place: TablePlace, table: Any) -> AbstractPrior:

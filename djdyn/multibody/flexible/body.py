@@ -170,8 +170,9 @@ class FlexibleBody(eqx.Module):
     def rows(self) -> tuple[FlexibleRow, ...]:
         """What follows the body in a mechanism: its modes, then its nodes."""
         modes = f"{self.name}.modes"
+        own = Modal(size=self.n_modes)  # pyright: ignore[reportCallIssue]
         return (
-            FlexibleRow(modes, self.name, Modal(self.n_modes)),
+            FlexibleRow(modes, self.name, own),
             *(FlexibleRow(f"{self.name}.{k}", modes, Fixed()) for k, _ in self.nodes),
         )
 

@@ -51,6 +51,8 @@ def natural_modes(
 
     A mode's largest entry is positive.
     """
+    if not len(M):
+        return jnp.zeros(0, M.dtype), M
     L = jnp.linalg.cholesky(M)
     half = jax.scipy.linalg.solve_triangular(L, K, lower=True)
     A = jax.scipy.linalg.solve_triangular(L, half.T, lower=True)
@@ -173,8 +175,6 @@ def orthonormal(
 
     Rigid motions among them have $\omega^2 = 0$ and come first.
     """
-    if not basis.shape[1]:
-        return jnp.zeros(0, M.dtype), basis
     values, turn = natural_modes(basis.T @ M @ basis, basis.T @ K @ basis)
     return values[:n], (basis @ turn)[:, :n]
 

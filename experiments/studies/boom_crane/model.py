@@ -77,6 +77,7 @@ def lock(
     joints: dict[str, tuple[djdyn.Body, str, Pose]] = {}
     lumps: dict[str, list[tuple[Pose, djdyn.Body]]] = {"world": []}
     for body in mechanism.bodies:
+        assert isinstance(body, djdyn.Body)
         whole, X_HP = places[body.parent]
         X_HJ = X_HP @ body.X_PJ
         if body.name in free:

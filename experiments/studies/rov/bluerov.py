@@ -29,6 +29,7 @@ QUADRATIC = np.array([1.19, 0.47, 1.5, 141.0, 217.0, 190.0])
 FULL = 30.4  # N, of a thruster at full throttle
 LAG = 0.1  # s, of the throttle; not in the source
 TETHER = {"length": 35.0, "diameter": 7.5e-3, "mass": 0.043, "modulus": 6.437e10}
+DAMPING = 100.0  # N s, of the tether
 SPEEDS = {"surge": 0.734, "up": 0.715, "down": 0.721}  # m/s, to three digits
 
 
@@ -64,10 +65,10 @@ def tether(water: Fluid, top: tuple[float, float, float], elements: int = 12) ->
     """Return the tether from the vehicle up to a place that is held."""
     area = np.pi / 4 * TETHER["diameter"] ** 2
     rope = CableProperties(
-        TETHER["mass"], TETHER["modulus"] * area, damping=100.0,
+        TETHER["mass"], TETHER["modulus"] * area, axial_damping=DAMPING,
         diameter=TETHER["diameter"], normal_drag=1.2, tangential_drag=0.01,
     )  # fmt: skip
-    ends = PinnedEnd("shackle"), FixedEnd(top)
+    ends = PinnedEnd(frame="shackle"), FixedEnd(point=jnp.asarray(top))
     return Cable(rope, TETHER["length"], *ends, mesh=elements, fluid=water)
 
 

@@ -191,7 +191,7 @@ def run_hydrostatics(study: Study) -> None:
     bare = bare_hull()
     poles = np.asarray(linearise(bare).poles())
     for axis, known, ratio in (("roll", 2.642, 0.053), ("pitch", 1.997, 0.040)):
-        damped = poles[np.argmin(np.abs(poles.imag - known))]
+        damped = poles[np.argmin(np.abs(np.imag(poles) - known))]
         study.metric(
             f"rov.hydrostatics.{axis}_frequency", abs(damped), known, 5e-4,
             unit="rad/s", note="hull alone, no control",

@@ -198,10 +198,9 @@ def closed() -> Moves:
 def arm_control(water: dict[str, AbstractPart]) -> ArmPID:
     """Return the controller of the arm with the gains of the source."""
     of = values()
-    kinds = ("kp", "kd", "ki")
-    each = [[of[f"pid_manipulator.{k}_{i}"] for i in (1, 2, 3)] for k in kinds]
+    each = lambda k: [of[f"pid_manipulator.{k}_{i}"] for i in (1, 2, 3)]
     known = tuple(water[f"lift{i}"] for i in (1, 2, 3))
-    return ArmPID(JOINTS, "arm_path", *each, known=known)
+    return ArmPID(JOINTS, "arm_path", each("kp"), each("kd"), each("ki"), known=known)
 
 
 def vehicle_parts(

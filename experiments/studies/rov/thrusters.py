@@ -70,8 +70,8 @@ def run_thruster(study: Study) -> None:
             ("torque at 20 rad/s and 0.5 m/s, N m", Q[0], 27.28646),
             ("thrust at 20 rad/s, N", blades().blades(one(20.0), one(0.0))[0][0],
              319.3814)]  # fmt: skip
-    exact = dict(solver="kvaerno5", rtol=1e-9, atol=1e-10)
-    run = djdyn.simulate(on_a_bench("torque"), 60.0, saveat=[1.0, 60.0], **exact)
+    exact = djdyn.SimulationOptions(solver="kvaerno5", rtol=1e-9, atol=1e-10)
+    run = djdyn.simulate(on_a_bench("torque"), 60.0, saveat=[1.0, 60.0], options=exact)
     shaft = np.asarray(run.y.parts["thrusters"]["shaft"])[:, 0]
     water = np.asarray(run.y.parts["thrusters"]["water"])[:, 0]
     thrust = np.asarray(run.signal("thrusters.blade_thrust"))[:, 0]
@@ -93,7 +93,7 @@ def run_thruster(study: Study) -> None:
         "computation",
     )  # fmt: skip
     times = [0.02, 0.1, 0.5, 1.0, 20.0]
-    loop = djdyn.simulate(on_a_bench("thrust"), 20.0, saveat=times, **exact)
+    loop = djdyn.simulate(on_a_bench("thrust"), 20.0, saveat=times, options=exact)
     found = np.asarray(loop.signal("thrusters.blade_thrust"))[:, 0]
     jet = np.asarray(loop.signal("thrusters.thrust"))[2, 0]
     known = ((found[0], 59.80), (found[1], 93.62), (found[3], 95.00),
@@ -143,7 +143,8 @@ def run_object(study: Study) -> None:
     get = lambda *keys: [of[f"object.{k}"] for k in keys]
     body = djdyn.Body("object", "world", djdyn.Cartesian(), of["object.m_o"])
     for name, part, height, wanted in (
-        ("grip", Grip("world", "object", "closed", *get("kg_v", "dg_v"), start=1.0),
+        ("grip", Grip("world", "object", "closed", of["object.kg_v"],
+                      of["object.dg_v"], start=1.0),
          0.0, (84.515, 0.845)),
         ("support", Support("object", 1.0, *get("ko_v", "do_v")), 1 - 1.3734e-3,
          (84.515, 0.0845)),

@@ -13,7 +13,7 @@ from controllers import MeanSquare, MeanSquareRate, Scenarios, SearchOptions
 from djdyn import FreeParameter, Positive
 from djdyn.marine.drag import WaveForce
 from djdyn.marine.water import Fluid
-from djdyn.marine.wave_field import irregular_waves
+from djdyn.marine.wave_field import LinearWaves, irregular_waves
 from djdyn.multibody.time_functions import Moves
 from djdyn.system.instant import Instant
 
@@ -34,7 +34,7 @@ SIMULATION = {
 DEPTH = 20.0  # m, of the vehicle under the mean surface
 COMPONENTS = 5  # of a sea
 TRAIN, OTHERS, BUDGET = 8, 16, 400
-STEPS = 10
+STEPS = 24
 MOVING = ("damping", "thrusters", "wave", "strips1", "strips2", "strips3")
 FREE = [
     FreeParameter(f"{part}.{gain}", Positive())
@@ -93,18 +93,21 @@ def conditions(count: int, seed: int) -> Scenarios:
     currents = np.stack([speed * np.cos(way), speed * np.sin(way), 0 * way], 1)
     state = draw(0.5, 2.5), draw(7.0, 12.0), draw(0, 2 * np.pi)
     keys = jax.random.split(jax.random.key(seed), count)
-    seas = jax.vmap(
-        lambda height, period, way, key: irregular_waves(
-            height, period, direction=way, spreading=8.0, seed=key,
-            components=COMPONENTS,
-        )
-    )(*map(jnp.asarray, state), keys)  # fmt: skip
+    seas = jax.vmap(_sea)(jnp.asarray(state).T, keys)
     lanes: dict[str, Array] = {"payload.mass": jnp.asarray(draw(10.0, 80.0))}
     for part in MOVING:
         lanes[f"{part}.fluid.currents"] = jnp.asarray(currents[:, None])
         for what in ("amplitude", "frequency", "phase", "direction"):
             lanes[f"{part}.fluid.waves.{what}"] = getattr(seas, what)
     return Scenarios(lanes, start(machine()))
+
+
+def _sea(state: Array, key: Array) -> LinearWaves:
+    """Return a sea of a height, period and direction."""
+    return irregular_waves(
+        state[0], state[1], direction=state[2], spreading=8.0, seed=key,
+        components=COMPONENTS,
+    )  # fmt: skip
 
 
 def start(system: djdyn.System) -> djdyn.State:
@@ -115,7 +118,7 @@ def start(system: djdyn.System) -> djdyn.State:
 def run(study: Study) -> None:
     """Tune the gains, evaluate them on other conditions, compare with CMA-ES."""
     study.report.text(
-        "Twenty gains of vehicle and arm are tuned on payloads of 10 to 80 kg, "
+        "Twenty-four gains of vehicle and arm are tuned on payloads of 10 to 80 kg, "
         "currents of up to 0.4 m/s and seas of 0.5 to 2.5 m significant height, felt "
         f"{DEPTH:.0f} m below the surface, while set points and arm move. Controllers "
         f"are sampled every {1e3 * PERIOD:.0f} ms and their commands act one sample "
@@ -126,7 +129,7 @@ def run(study: Study) -> None:
     found = controllers.tune(
         study.customise(machine()) if not study.sets else machine(), SPAN, free=FREE,
         cost=COST, scenarios=train, hold_out=others,
-        search=SearchOptions(method="lm", max_steps=STEPS), saves=SAVES,
+        search=SearchOptions(method="bfgs", max_steps=STEPS), saves=SAVES,
         save=study.out / "tuning", **SIMULATION,
     )  # fmt: skip
     save_gains(study, found)

@@ -54,6 +54,8 @@ def random_state(mechanism, seed=0):
 def test_equations_of_motion_are_those_of_lagrange():
     """Also rows of the tree: twists, accelerations and Jacobians are derivatives."""
     m = spatial_mechanism()
+    stiff = m.bodies[1]
+    assert isinstance(stiff, FlexibleBody)
     at = lambda q, v: djdyn.forward_kinematics(m, q, v)
     kinetic = lambda q, v: reactions.kinetic_energy(at(q, v))
     potential = lambda q: reactions.potential_energy(at(q, jnp.zeros(m.nv)))
@@ -68,7 +70,7 @@ def test_equations_of_motion_are_those_of_lagrange():
         damping = (
             jnp.zeros(m.nv)
             .at[m.v_slice("boom.modes")]
-            .set(m.bodies[1].shape().D @ v[m.v_slice("boom.modes")])
+            .set(stiff.shape().D @ v[m.v_slice("boom.modes")])
         )
         place = lambda q: at(q, v).pose("hook").p
         turn = lambda q: at(q, v).pose("hook").R
@@ -219,7 +221,7 @@ def test_sag_under_gravity():
 
 
 def column(axial_load, modes=3):
-    """Lowest eigenvalue of a clamped column's stiffness under a dead load at its tip."""
+    """Lowest eigenvalue of a clamped column's stiffness under a load at its tip."""
     body = hinged(soft_beam(8), {"xz": modes}, "vibration", joint=djdyn.Fixed())
     m = reduced_mechanism(djdyn.Mechanism((body,), gravity_W=(0, 0, 0)))
     F = jnp.zeros((len(m.bodies) + 1, 6)).at[m.index("boom.tip"), 3].set(-axial_load)

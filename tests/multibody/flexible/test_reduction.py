@@ -195,7 +195,7 @@ def test_finite_elements_from_files(tmp_path):
     model = read_finite_elements(tmp_path / "m.mtx", tmp_path / "k.npy", beam.positions)
     assert np.allclose(model.mass(), beam.mass())
     assert np.allclose(model.stiffness_matrix, K)
-    with pytest.raises(ValueError, match="neither a .npy nor a .mtx"):
+    with pytest.raises(ValueError, match=r"neither a \.npy nor a \.mtx"):
         read_finite_elements("m.csv", "k.npy", beam.positions)
 
 

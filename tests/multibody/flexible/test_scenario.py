@@ -28,10 +28,14 @@ damping = 0.02
 E = 2e8
 G = 8e7
 density = 1000.0
-pieces = [
-  { length = 0.6, section = { type = "Rectangle", width = 0.05, height = 0.06 }, elements = 2 },
-  { length = 0.4, section = { type = "Tube", diameter = 0.06, wall = 0.01 }, elements = 1 },
-]
+[[body.beam.pieces]]
+length = 0.6
+elements = 2
+section = { type = "Rectangle", width = 0.05, height = 0.06 }
+[[body.beam.pieces]]
+length = 0.4
+elements = 1
+section = { type = "Tube", diameter = 0.06, wall = 0.01 }
 [[body]]
 name = "load"
 parent = "boom.tip"
@@ -95,7 +99,7 @@ def test_matrices_of_a_file(tmp_path):
         ("E = 2e8", "E = 0", "must be above 0"),
         ('"Tube"', '"Round"', "unknown type 'Round'"),
         ("wall = 0.01 }", "wall = 0.03 }", "no room for two walls"),
-        ("elements = 1 }", "elements = 1000 }", "more than 500 elements"),
+        ("elements = 1\n", "elements = 1000\n", "more than 500 elements"),
         ("[body.beam]", "finite_elements = 1\n[body.beam]", "not both"),
     ],
 )
