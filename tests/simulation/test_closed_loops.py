@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import djdyn
+from djdyn.cable import Cable, CableProperties, PinnedEnd
 from djdyn.multibody.assembly import gaps
 from tests.multibody.loops import four_bar
 
@@ -87,3 +88,26 @@ def test_lengths_have_gradients_from_a_start_that_is_drawn_shut(system):
     (up, gap), (down, _) = angle(2.5 + 1e-5), angle(2.5 - 1e-5)
     assert gap < 1e-12
     np.testing.assert_allclose(slope, (up - down) / 2e-5, rtol=1e-7)
+
+
+@pytest.mark.slow
+def test_lines_on_loops_step_implicitly():
+    """A body on a loop shows an implicit line the mass that the loop leaves it."""
+    line = CableProperties(0.3, 2e3, axial_damping=2.0)
+    parts = {"line": Cable(line, 1.0, PinnedEnd("end"), PinnedEnd("post"), mesh=2)}
+    m = four_bar(djdyn.Projection())
+    post = djdyn.Frame("post", "world", djdyn.translation((2.5, 0.0, -1.0)))
+    mechanism = djdyn.Mechanism(m.bodies, (*m.frames, post), loops=m.loops)
+    taut = djdyn.System(mechanism, parts)
+    y0 = taut.initial_state(q={"crank": 1.0})
+
+    def end(solver, dt):
+        one = jax.tree.map(lambda x: x[None], y0)
+        run = djdyn.rollout(taut, 0.1, one, solver=solver, dt=dt, saveat=[0.1])
+        gap, _ = gaps(mechanism, run.y.q[0, 0], run.y.v[0, 0], jnp.asarray(0.1))
+        assert np.abs(gap).max() < 1e-10
+        return np.asarray(run.y.v[0, 0])
+
+    wanted = end("rk4", 1e-4)
+    rough, fine = (np.abs(end("ros2", dt) - wanted).max() for dt in (2e-3, 1e-3))
+    assert fine < 1e-3 * np.abs(wanted).max() and rough / fine > 3.0  # second order
