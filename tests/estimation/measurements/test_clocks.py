@@ -23,6 +23,10 @@ def steady(t):
     return np.sin(2 * np.pi * t / PERIOD)
 
 
+def sweep(t):
+    return np.sin(20 * t + 3 * t**2)
+
+
 def test_a_delay_longer_than_the_period_is_found():
     rng, t = np.random.default_rng(1), np.arange(2000) / RATE
     late = 3.0 * carrier(t - DELAY) + 0.5 + 0.05 * rng.normal(size=len(t))
@@ -68,7 +72,7 @@ def test_files_of_one_trial_are_merged_on_the_first_clock():
 
 
 def test_clocks_that_drift_or_match_twice_are_said():
-    _, said = merge_tables(recorders(scale=1.0015), ("sync", "volt"))
+    _, said = merge_tables(recorders(scale=1.0015, sync=sweep), ("sync", "volt"))
     assert any("its clock drifts by" in one for one in said), said
     _, said = merge_tables(recorders(sync=steady), ("sync", "volt"), longest=4.0)
     assert any("almost as well" in one for one in said), said
