@@ -1,10 +1,16 @@
 """Measurements of any kind: tables from files, in SI units, checked and resampled.
 
 Read `table` (measured columns over time) and `readers` (files into tables), then
-`units` and `faults` (spikes, stuck sensors, gaps and clocks); `damping` is what peaks
-tell.
+`units`, `faults` (spikes, stuck sensors and gaps) and `clocks` (delays, and files of
+several recorders); `damping` is what peaks tell.
 """
 
+from .clocks import (
+    Alignment as Alignment,
+    choose_lag as choose_lag,
+    find_lag as find_lag,
+    merge_tables as merge_tables,
+)
 from .damping import damping_from_peaks as damping_from_peaks
 from .faults import (
     find_spikes as find_spikes,

@@ -65,8 +65,14 @@ class MeasurementTable:
         `rate`, or it turns up as something slower.
         """
         count = int((self.times[-1] - self.times[0]) * rate + 1e-9) + 1
-        times = self.times[0] + np.arange(count) / rate
-        far = 1.5 * max(self.period, 1 / rate)
+        return self.at(self.times[0] + np.arange(count) / rate)
+
+    def at(self, times: Float[np.ndarray, " n"]) -> "MeasurementTable":
+        """Return the columns at given times, by straight lines between rows.
+
+        A value beside a gap or outside the table is missing.
+        """
+        far = 1.5 * max(self.period, float(np.median(np.diff(times))))
         return self._with(
             times,
             {k: _between(self.times, x, times, far) for k, x in self.columns.items()},

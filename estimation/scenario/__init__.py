@@ -2,8 +2,9 @@
 
 Read `specification` (the table `identify`, with `values`, `columns`, `unknowns` and
 `files`), `records` (files that were read), `measured` (the machine as its sensors see
-it) and `trials`, then `identify`. `plausibility` finds columns that are not what they
-are said to be; `verdict` and `diagnosis` judge the fit.
+it), `trials` and `alignment` (delays before the fit), then `identify`. `plausibility`
+finds columns that are not what they are said to be; `verdict` and `diagnosis` judge the
+fit.
 """
 
 from .identify import (

@@ -25,7 +25,8 @@ class Sensor:
     """What lies between a quantity and its column: the first values of its sensor.
 
     `free` of them are unknown, `each` of these in every record anew, and `deviations`
-    are those of priors.
+    are those of priors. `unaligned` is true of an unknown delay of which nothing is
+    said: it starts where measured and predicted channels correlate best.
     """
 
     offset: float
@@ -34,6 +35,7 @@ class Sensor:
     free: tuple[str, ...]
     each: tuple[str, ...]
     deviations: tuple[tuple[str, float], ...]
+    unaligned: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +83,9 @@ def _sensor(place: TablePlace, table: Mapping[str, Any]) -> Sensor:
                     raise (spot / "deviation").error("must be positive")
         else:
             values[key] = read_number(spot, about)
+    said = table.get("delay")
+    said = said if isinstance(said, Mapping) else {}
+    unaligned = "delay" in free and not {"start", "deviation"} & {*said}
     if "delay" in free:
         deviations.setdefault("delay", DEFAULT_DELAY_DEVIATION)
     return Sensor(
@@ -88,6 +93,7 @@ def _sensor(place: TablePlace, table: Mapping[str, Any]) -> Sensor:
         free=tuple(free),
         each=tuple(each),
         deviations=tuple(deviations.items()),
+        unaligned=unaligned,
     )
 
 

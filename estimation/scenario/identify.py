@@ -15,6 +15,7 @@ from ..identification.fit import fit, random_starts, rms
 from ..identification.problem import Problem
 from ..identification.result import FitResult
 from ..identification.trial import Trial
+from .alignment import align
 from .measured import MeasuredMachine, Prediction
 from .plausibility import doubts
 from .records import Record, read_record
@@ -36,6 +37,7 @@ class Identification:
       deviations of the noise, with the first guess and with the estimates; None where
       nothing was held out.
     - `held`: records held out as a whole, as trials with their starts found.
+    - `aligned`: delays from which the fit started, a sentence each.
     """
 
     scenario: Scenario
@@ -48,6 +50,7 @@ class Identification:
     after: float | None
     held: tuple[Trial, ...]
     verdict: Verdict
+    aligned: tuple[str, ...] = ()
 
     @property
     def machine(self) -> MeasuredMachine:
@@ -118,6 +121,16 @@ class Task:
 
         - `save`: a file that keeps the last step. If it exists, the fit resumes there.
         """
+        fitted = [r for r in self.records if not r.file.hold_out]
+        spec, said = align(self.scenario, self.spec, fitted, self.predict)
+        machine = measured_machine(self.scenario, spec)
+        task = dataclasses.replace(self, spec=spec, machine=machine)
+        return task._fit(save, progress, tuple(said))
+
+    def _fit(
+        self, save: str | Path | None, progress: bool, said: tuple[str, ...]
+    ) -> Identification:
+        """Fit the unknowns from the first values of the sensors."""
         spec, how = self.spec, dict(self.spec.settings)
         trials = make_trials(self.scenario, spec, self.records, self.predict)
         kept = [
@@ -149,7 +162,7 @@ class Task:
         verdict = judge(found, tests, before, after)
         return Identification(
             self.scenario, spec, self.records, self.predict, found, tests, before,
-            after, tuple(whole), verdict,
+            after, tuple(whole), verdict, said,
         )  # fmt: skip
 
     def _held_out(

@@ -12,6 +12,7 @@ from ..measurements import (
     MeasurementTable,
     find_spikes,
     find_stuck,
+    merge_tables,
     read_table,
     table_faults,
     to_si,
@@ -41,7 +42,7 @@ class Record:
 
 def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Record:
     """Return the record in a file, checked and in SI units."""
-    table = read_table(file.path, spec.time, spec.time_unit, file.group)
+    table, clocks = _tables(spec, file)
     table = table if file.segment is None else table.between(*file.segment)
     needed = [c.column for c in spec.channels]
     driving = [k for one in spec.inputs for k in one.columns]
@@ -51,7 +52,7 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
         table.units,
         table.source,
     )
-    said, known = table_faults(used, steady=driving), {}
+    said, known = clocks + table_faults(used, steady=driving), {}
     for channel in spec.channels:
         unit = channel.unit or table.units.get(channel.column, "")
         kind = channel_unit(scenario, channel)
@@ -104,6 +105,19 @@ def read_record(scenario: Scenario, spec: Specification, file: RecordFile) -> Re
         {c.name: c.unit or table.units.get(c.columns[0], "") for c in spec.inputs},
         tuple(dict.fromkeys(said)),
     )
+
+
+def _tables(
+    spec: Specification, file: RecordFile
+) -> tuple[MeasurementTable, list[str]]:
+    """Return the table of a record, of all its recorders, and what clocks tell."""
+    tables = [
+        read_table(path, spec.time, spec.time_unit, file.group)
+        for path in (file.path, *file.others)
+    ]
+    if len(tables) == 1:
+        return tables[0], []
+    return merge_tables(tables, file.common, file.max_offset)
 
 
 def channel_unit(scenario: Scenario, channel: Channel) -> str:

@@ -151,7 +151,9 @@ def start_guess(
         if len(q[where]) != len(v[speeds]):  # a quaternion is not its speeds' integral
             continue
         entry = channel.entry or 0
-        place, speed = _first(record.t, _sensed(record.values[:, i], channel.sensor))
+        x = _sensed(record.values[:, i], channel.sensor)
+        late = record.t >= channel.sensor.delay  # the first row's quantity comes then
+        place, speed = _first(record.t[late] - channel.sensor.delay, x[late])
         if what == "q":
             q[where.start + entry], v[speeds.start + entry] = place, speed
         else:

@@ -72,6 +72,9 @@ def run(
                     found = task.fit(out / "fit.npz", progress=False)
                 except UnidentifiableError as error:
                     return report_unidentifiable(study, task, error)
+            for said in found.aligned:
+                study.report.text(f"{said}.")
+                study.console.print(f"  {said}", soft_wrap=True)
             with study.stage("report"):
                 report_fit(study, found)
             with study.stage("files"):

@@ -7,6 +7,7 @@ forms or from MoorDyn.
 
 from ...harness.study import Study
 from . import (
+    elements as elements,
     heave as heave,
     statics as statics,
     transients as transients,
@@ -15,9 +16,10 @@ from . import (
 
 
 TITLE = "Cable: statics, vibrations, slack and snap loads"
-STAGES = 14
+STAGES = 15
 
 QUICK = (
+    ("element matrices", elements.run_elements),
     ("payload on a line", statics.run_payload),
     ("catenary and cantilever", statics.run_convergence),
     ("vibrating cantilever", vibration.run_beam),

@@ -5,6 +5,7 @@ import pytest
 
 from experiments.harness.study import Study
 from experiments.studies.cable import (
+    elements as cable_elements,
     heave as cable_heave,
     statics as cable_statics,
     study as cable,
@@ -24,6 +25,7 @@ def test_every_number_of_a_quick_run_is_inside_its_tolerance(tmp_path):
         "cable.beam.period_error",
         "cable.catenary.end_tension_error",
         "cable.chain.max_frequency_error",
+        "cable.elements.max_error",
         "cable.pendulum.period_error",
         "cable.torsion.period_error",
     } <= {c.quantity for c in run.checks if c.passed}
@@ -51,3 +53,29 @@ def test_swings():
 def test_ranges_are_compared_by_their_width():
     refined = cable_heave.extremes(np.array([3.0, 1.0, 5.0]))
     assert cable_heave.difference(np.array([1.1, 5.2]), refined) == pytest.approx(0.05)
+
+
+def test_masses_and_weights_are_those_of_the_printed_matrices():
+    """Annex A of the ship report, with its misprints corrected: A.2, A.6, A.12, A.17."""
+    found = cable_elements.mass_errors()
+    assert found.pop("M_C as printed") > 1.0  # a sign and a power are misprinted
+    assert max(found.values()) < 1e-12, found
+
+
+def test_stretch_and_bending_are_those_of_the_printed_matrices():
+    """A.8, A.14 and A.15; the print takes the chord for its direction."""
+    found = cable_elements.stretch_errors()
+    assert np.isclose(found.pop("K_epsG as printed"), 1 - 1 / 1.02)
+    assert max(found.values()) < 1e-12, found
+    assert cable_elements.bending_error() < 1e-11
+
+
+@pytest.mark.slow
+def test_water_acts_as_in_the_printed_matrices():
+    assert max(cable_elements.water_errors().values()) < 1e-12
+
+
+def test_twist_and_its_forces_converge_to_the_printed_ones():
+    """Annex B and A.16 on a helix."""
+    coarse, fine = (np.array(cable_elements.torsion_errors(n)) for n in (32, 64))
+    assert np.all(fine < 3e-3) and np.all(np.log2(coarse / fine) > 1.9)
