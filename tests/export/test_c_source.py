@@ -16,6 +16,7 @@ from controllers import JointPID
 from djdyn.export.c_source import export_c, prefix
 from djdyn.io.scenario import read_scenario
 from djdyn.kernels import c_function
+from djdyn.multibody.flexible import Beam, FlexibleBody, Piece, Rectangle
 from djdyn.parts import JointActuator
 from experiments.__main__ import main
 from experiments.machine.kinds import KINDS
@@ -371,3 +372,15 @@ def test_programs(tmp_path, fn):
     load(path).fn(NUMBERS.ctypes, *(x.ctypes for x in found))
     for x, y in zip(found, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-15)
+
+
+def test_a_flexible_body_has_its_derivative(tmp_path):
+    beam = Beam((Piece(1.0, Rectangle(0.05, 0.05), elements=2),), 2e8, 8e7, 1000.0)
+    boom = FlexibleBody("boom", "world", djdyn.Revolute((0, 1, 0)), beam, {"xz": 0})
+    load = djdyn.Body("load", "boom.tip", djdyn.Fixed(), 0.3)
+    system = djdyn.System(djdyn.Mechanism((boom, load)))
+    y0 = system.initial_state(q=[0.3, 1e-3, -1e-3], v=[1.0, 0.02, 0.03])
+    export_c(system, tmp_path / "boom.c", y0, dt=1e-3)
+    status, found = Machine(tmp_path / "boom.c").call("derivative", 0.0, flat(y0))
+    assert status == 0
+    assert_close(found, flat(system.derivative(0.0, y0)), 1e-12)

@@ -26,7 +26,7 @@ def reduction(study: Study) -> None:
     rows = [*reduced.chain_rows(), *reduced.boom_rows(), *reduced.hinged_rows()]
     units = [abs(found - value) / digit for _, found, value, digit in rows]
     study.metric(
-        "flexible.reduction.max_error", max(units), at_most=1.0,
+        "flexible.reduction.max_error", max(units), at_most=0.51,
         note=f"of {len(rows)} numbers, in units of the last published digit",
     )  # fmt: skip
     first = next(x for x in rows if x[0].startswith("hinged boom, 4 clamped modes, 1"))
@@ -58,7 +58,9 @@ def spun_up(study: Study) -> None:
     study.report.plot(
         LAG, ("time", "s", np.asarray(run.t)), ("deflection", "m"), {"tip": behind}
     )
-    study.report.scene(draw(run), "The beam that is spun up")
+    scene = draw(run)
+    scene.ground = -0.5  # m, below the plane of rotation
+    study.report.scene(scene, "The beam that is spun up")
 
 
 def blades(study: Study) -> None:

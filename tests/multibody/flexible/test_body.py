@@ -188,8 +188,11 @@ def test_no_modes_make_a_rigid_body():
     [(1, [118.484]), (2, [89.051, 427.151]), (4, [88.954, 288.389])],
 )
 def test_hinged_boom_has_the_published_frequencies(modes, published):
-    """Clamped modes behind a hinge; the beam itself has 88.9535 and 288.266 Hz."""
-    body = hinged(steel_boom(), {"xz": modes}, "vibration")
+    """Clamped modes behind a hinge; the beam itself has 88.9535 and 288.266 Hz.
+
+    The published ones are of exact modes: forty elements come near enough.
+    """
+    body = hinged(steel_boom(40), {"xz": modes}, "vibration")
     m = reduced_mechanism(djdyn.Mechanism((body,), gravity_W=(0, 0, 0)))
     still = jnp.zeros(m.nv)
 
@@ -200,8 +203,7 @@ def test_hinged_boom_has_the_published_frequencies(modes, published):
 
     values = scipy.linalg.eigh(*linearised(m.q0()), eigvals_only=True)
     found = np.sqrt(np.maximum(values[1:], 0)) / (2 * np.pi)
-    # The second of 427.1518 Hz is printed as 427.151.
-    assert np.allclose(found[: len(published)], published, atol=1e-3)
+    assert np.allclose(found[: len(published)], published, rtol=0, atol=5.1e-4)
 
 
 def test_sag_under_gravity():
