@@ -1,11 +1,13 @@
 """Checks of what a simulation starts from and is driven by."""
 
 import warnings
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from ..multibody.assembly import open_loop
 from ..multibody.kinematics import forward_kinematics
@@ -65,10 +67,22 @@ def check_inputs(system: System, inputs: Inputs | None) -> None:
             raise ValueError(f"input {name!r} has shape {shape}, expected {wanted}")
 
 
+_shapes: dict[Any, PyTree] = {}
+
+
+def state_shapes(system: System) -> PyTree:
+    """Shapes of one state, remembered: they follow from the system's structure."""
+    leaves, tree = jax.tree.flatten(eqx.filter(system, eqx.is_array))
+    key = (tree, tuple(x.shape for x in leaves))
+    if key not in _shapes:
+        _shapes[key] = jax.eval_shape(lambda: system.initial_state())
+    return _shapes[key]
+
+
 def check_state(system: System, y: State, t0: Number = 0.0) -> None:
     """Raises unless `y` is finite and has the system's shapes."""
     system.mechanism.check_state(y.q, y.v)
-    like = jax.eval_shape(lambda: system.initial_state())
+    like = state_shapes(system)
     if jax.tree.structure(y) != jax.tree.structure(like):
         raise ValueError(STATE_MISFIT)
     for (path, x), z in zip(

@@ -18,7 +18,7 @@ from ..system.process import refuse_fork
 from ..system.state import State
 from ..system.system import System, prepared, prepared_anew
 from ..typing import Number, Numbers, known
-from .checks import STATE_MISFIT, check_inputs, check_tolerances
+from .checks import STATE_MISFIT, check_inputs, check_tolerances, state_shapes
 from .options import (
     OptionKeywords,
     SimulationOptions,
@@ -119,7 +119,7 @@ def _here(x: Array) -> bool:
 
 def _batch(system: System, y0: State, lanes: dict[str, Array]) -> tuple[PyTree, int]:
     """Which arrays of the state have a batch axis, and its one size."""
-    one = _state_shapes(system)
+    one = state_shapes(system)
     if jax.tree.structure(y0) != jax.tree.structure(one):
         raise ValueError(STATE_MISFIT)
     axes = jax.tree.map(lambda x, like: 0 if x.ndim > like.ndim else None, y0, one)
@@ -182,18 +182,6 @@ def _finite_lanes(x: np.ndarray, axis: int | None) -> np.ndarray:
     """Whether each lane of an array is finite, or the whole without an axis."""
     finite = np.asarray(np.isfinite(x))
     return np.all(finite.reshape(1 if axis is None else len(x), -1), 1)
-
-
-_shapes: dict[Any, PyTree] = {}
-
-
-def _state_shapes(system: System) -> PyTree:
-    """Shapes of one state, remembered: they follow from the system's structure."""
-    leaves, tree = jax.tree.flatten(eqx.filter(system, eqx.is_array))
-    key = (tree, tuple(x.shape for x in leaves))
-    if key not in _shapes:
-        _shapes[key] = jax.eval_shape(lambda: system.initial_state())
-    return _shapes[key]
 
 
 # Fixed steps --------------------------------------------------------------------------
