@@ -50,10 +50,10 @@ def sdf(mechanism: djdyn.Mechanism) -> str:
 
 def _hinges(mechanism: djdyn.Mechanism):
     for body, name in zip(mechanism.bodies, mechanism.joint_names, strict=True):
-        hinge = isinstance(body.joint, djdyn.Revolute)
-        if not isinstance(body, djdyn.Body) or not hinge:
+        joint = body.joint
+        if not (isinstance(body, djdyn.Body) and isinstance(joint, djdyn.Revolute)):
             raise ValueError(f"joint {name!r} is no hinge")
-        yield body, name, _numbers(body.joint.axis)
+        yield body, name, _numbers(joint.axis)
 
 
 def _parent(body: djdyn.Body) -> str:
