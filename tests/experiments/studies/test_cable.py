@@ -56,7 +56,7 @@ def test_ranges_are_compared_by_their_width():
 
 
 def test_masses_and_weights_are_those_of_the_printed_matrices():
-    """Annex A of the ship report, with its misprints corrected: A.2, A.6, A.12, A.17."""
+    """Annex A of the ship report, misprints corrected: A.2, A.6, A.12, A.17."""
     found = cable_elements.mass_errors()
     assert found.pop("M_C as printed") > 1.0  # a sign and a power are misprinted
     assert max(found.values()) < 1e-12, found
