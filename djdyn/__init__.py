@@ -19,7 +19,7 @@ Ask it something
     `forward_kinematics`, `frame_pose`, `frame_jacobian`, `equilibrium`.
 Let it run
     `simulate`, `rollout`, `SimulationOptions`, `Trajectory`, `energy_balance`,
-    `CoSimulation`, `export_c`.
+    `save_state`, `load_state`, `CoSimulation`, `export_c`.
 Differentiate it
     `parameters`, `get_parameters`, `with_parameters`, `FreeParameter` and its
     transforms, `gradient`, `check_gradient`.
@@ -164,6 +164,7 @@ from .simulation.gradient_check import (
 )
 from .simulation.options import SimulationOptions as SimulationOptions
 from .simulation.rollout import rollout as rollout
+from .simulation.saved_state import load_state as load_state, save_state as save_state
 from .simulation.series import load_dataset as load_dataset
 from .simulation.simulate import (
     SimulationError as SimulationError,

@@ -181,6 +181,16 @@ def _add_allow_outside(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a simulation."""
+    parser.add_argument("scenario", type=Path, help="a TOML file")
+    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument(
+        "--from", dest="start", type=Path, help="state.npz of a run that goes on"
+    )
+    _add_allow_outside(parser)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command; return 0, 1 if a metric fails its check, or 2 on bad input."""
     parser = argparse.ArgumentParser(
@@ -205,10 +215,7 @@ def main(argv: list[str] | None = None) -> int:
     sub = commands.add_parser("new", help="write a starter scenario with measurements")
     sub.add_argument("name", nargs="?", help="the starter's name; none lists them")
     sub.add_argument("--out", type=Path, help="folder for it, by default of its name")
-    sub = commands.add_parser("simulate", help="simulate a scenario file")
-    sub.add_argument("scenario", type=Path, help="a TOML file")
-    sub.add_argument("--out", type=Path, help="folder for the results")
-    _add_allow_outside(sub)
+    _add_simulate(commands.add_parser("simulate", help="simulate a scenario file"))
     sub = commands.add_parser("identify", help="identify a machine from measurements")
     sub.add_argument("scenario", type=Path, help="a TOML file with a section identify")
     sub.add_argument(
@@ -248,7 +255,7 @@ def main(argv: list[str] | None = None) -> int:
                 return identify.run(args.scenario, args.data, args.out, outside)
             case "tune":
                 return tune.run(args.scenario, args.out, args.allow_outside)
-        return simulate.run(args.scenario, args.out, args.allow_outside)
+        return simulate.run(args.scenario, args.out, args.allow_outside, args.start)
     except djdyn.SimulationError as error:
         print(f"djdyn: {one_line(error, LONGEST_MESSAGE)}", file=sys.stderr)
         return 1

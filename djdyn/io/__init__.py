@@ -5,7 +5,8 @@ Read in this order: `dh`; `mjcf` (the mechanism, with `unsupported`), `mjcf_draf
 `mjcf_system`; `urdf_tree`, `urdf_inertia` and `urdf`; `moordyn` (with `moordyn_rows`
 and `moordyn_options`), `moordyn_system` (with `moordyn_bodies`, `moordyn_motions` and
 `moordyn_water`);
-`scenario_kinds`, `scenario_table`, `scenario` (a whole machine and its run as TOML).
+`scenario_kinds`, `scenario_table`, `scenario` (a whole machine and its run as TOML);
+`ship_ini` (with `ship_ini_machine`), which writes scenarios.
 Files are data: nothing in them is executed.
 """
 
@@ -22,4 +23,5 @@ from .mjcf_system import (
 )
 from .moordyn import read_moordyn as read_moordyn
 from .moordyn_system import from_moordyn as from_moordyn
+from .ship_ini import read_ship_ini as read_ship_ini, ship_scenario as ship_scenario
 from .urdf import from_urdf as from_urdf, system_from_urdf as system_from_urdf

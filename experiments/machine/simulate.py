@@ -1,5 +1,6 @@
 """Command `djdyn simulate`: simulation of a scenario file, and its results."""
 
+import dataclasses
 from pathlib import Path
 
 import jax
@@ -13,9 +14,24 @@ from ..harness.study import Study
 from .kinds import KINDS
 
 
-def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:
-    """Simulate a scenario and write its results, also those before a failure."""
+STATE = "state.npz"  # of the end of a run, in its folder
+
+
+def run(
+    path: Path,
+    out: Path | None,
+    allow_outside: bool = False,
+    start: Path | None = None,
+) -> int:
+    """Simulate a scenario and write its results, also those before a failure.
+
+    **Arguments:**
+
+    - `start`: a file with the state and the time from which the run goes on.
+    """
     scenario = read_scenario(path, KINDS, allow_outside=allow_outside)
+    if start is not None:
+        scenario = going_on(scenario, start)
     study = Study(scenario.title, path.name, out or Path("runs") / path.stem, stages=2)
     with study.progress:
         try:
@@ -35,9 +51,32 @@ def run(path: Path, out: Path | None, allow_outside: bool = False) -> int:
                     raise ValueError(f"{path.name}: simulation: {error}") from error
             with study.stage("report"):
                 _write(study, scenario, trajectory)
+                t, y = trajectory.stopped
+                djdyn.save_state(study.out / STATE, scenario.system, y, t)
         finally:
             study.finish()
     return 0 if study.passed else 1
+
+
+def going_on(scenario: Scenario, start: Path) -> Scenario:
+    """Return the scenario from the state in a file on, at its time."""
+    y, t = djdyn.load_state(start, scenario.system)
+    how, said = dict(scenario.simulation), f"{scenario.path.name}: simulation:"
+    if how.get("control_delay"):
+        raise ValueError(
+            f"{said} a saved state does not hold the commands that control_delay "
+            "keeps: such a run cannot go on from one"
+        )
+    if not how.get("t0", 0.0) <= t < how["t1"]:
+        raise ValueError(
+            f"{said} {start.name} is a state at {t:g} s, not between t0 = "
+            f"{how.get('t0', 0.0):g} s and t1 = {how['t1']:g} s"
+        )
+    if np.ndim(how.get("saveat", 0)) == 1:
+        late = np.asarray(how["saveat"])
+        how["saveat"] = np.append(t, late[late > t + 1e-9 * (how["t1"] - t)])
+    how["t0"] = t
+    return dataclasses.replace(scenario, initial_state=y, simulation=how)
 
 
 def reached(trajectory: djdyn.Trajectory) -> djdyn.Trajectory:
