@@ -99,7 +99,7 @@ def lock(
     return djdyn.Mechanism(tuple(bodies), tuple(frames), mechanism.gravity_W)
 
 
-def together(lumps: Sequence[tuple[Pose, djdyn.Body]]) -> tuple[Array, Array, Array]:
+def together(lumps: Sequence[tuple[Pose, AnyBody]]) -> tuple[Array, Array, Array]:
     """Return mass, mass centre and central inertia of bodies at given poses."""
     mass = jnp.stack([body.mass for _, body in lumps])
     centres = jnp.stack([X_HB.act(body.p_BC) for X_HB, body in lumps])
