@@ -134,6 +134,9 @@ def check_inertia(name: str, mass, p_BC, I_BC, A_B) -> None:
         )
 
 
+AnyBody = Body | FlexibleBody | FlexibleRow
+
+
 class Mechanism(eqx.Module):
     """Bodies, parents before children. Body 0 of every stacked array is the world.
 
@@ -143,9 +146,7 @@ class Mechanism(eqx.Module):
     A flexible body is followed by rows of its own, for its modes and its nodes.
     """
 
-    bodies: tuple[Body | FlexibleBody | FlexibleRow, ...] = eqx.field(
-        converter=with_rows
-    )
+    bodies: tuple[AnyBody, ...] = eqx.field(converter=with_rows)
     frames: tuple[Frame, ...] = ()
     gravity_W: Vec3 = eqx.field(converter=si("m/s^2"), default=(0.0, 0.0, -9.81))
     loops: tuple[AbstractLoop, ...] = eqx.field(converter=tuple, default=())

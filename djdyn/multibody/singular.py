@@ -8,7 +8,7 @@ from ..typing import known
 from .dynamics import mass_matrix
 from .flexible.body import FlexibleBody, FlexibleRow
 from .joints import RollPitchYaw
-from .mechanism import Body, Mechanism
+from .mechanism import AnyBody, Mechanism
 
 
 MOVED_SHARE = 0.3  # of the largest entry of a direction: joints that take part in it
@@ -75,7 +75,7 @@ def may_be_singular(mechanism: Mechanism) -> bool:
     return any(_is_thin(body) for body in mechanism.bodies)
 
 
-def _is_thin(body: Body | FlexibleBody | FlexibleRow) -> bool:
+def _is_thin(body: AnyBody) -> bool:
     if isinstance(body, FlexibleBody | FlexibleRow) or not body.joint.nv:
         return False
     if not known(body.mass, body.p_BC, body.I_BC):

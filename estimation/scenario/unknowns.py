@@ -8,9 +8,7 @@ import numpy as np
 from djdyn.io.scenario import Scenario
 from djdyn.io.scenario_limits import shown
 from djdyn.io.scenario_table import TablePlace
-from djdyn.multibody.flexible import FlexibleBody
-from djdyn.multibody.flexible.attachment import FlexibleRow
-from djdyn.multibody.mechanism import Body
+from djdyn.multibody.mechanism import AnyBody
 from djdyn.system.parameters import FreeParameter, get_parameters, parameter_field
 from djdyn.system.transforms import (
     AbstractTransform,
@@ -80,7 +78,7 @@ def _transform(
     return kinds[domain]
 
 
-def _body(scenario: Scenario, name: str) -> Body | FlexibleBody | FlexibleRow:
+def _body(scenario: Scenario, name: str) -> AnyBody:
     m = scenario.system.mechanism
     body = m.bodies[m.index(name) - 1]
     if not isinstance(body, Body):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 import djdyn
+from djdyn.multibody.mechanism import AnyBody
 
 
 ENTRIES = ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -56,7 +57,7 @@ def _hinges(mechanism: djdyn.Mechanism):
         yield body, name, _numbers(joint.axis)
 
 
-def _parent(body: djdyn.Body) -> str:
+def _parent(body: AnyBody) -> str:
     return "base" if body.parent == "world" else body.parent
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 import djdyn
 from djdyn.io import DHLink, dh_initial_q, from_dh
+from djdyn.multibody.mechanism import AnyBody
 from djdyn.multibody.spatial import Pose, identity_pose, pose_rpy
 
 from ...harness import tables
@@ -74,8 +75,8 @@ def lock(
     numbers may be traced.
     """
     places = {"world": ("world", identity_pose())}  # by body: the one it is part of
-    joints: dict[str, tuple[djdyn.Body, str, Pose]] = {}
-    lumps: dict[str, list[tuple[Pose, djdyn.Body]]] = {"world": []}
+    joints: dict[str, tuple[AnyBody, str, Pose]] = {}
+    lumps: dict[str, list[tuple[Pose, AnyBody]]] = {"world": []}
     for body in mechanism.bodies:
         assert isinstance(body, djdyn.Body)
         whole, X_HP = places[body.parent]
@@ -99,7 +100,7 @@ def lock(
     return djdyn.Mechanism(tuple(bodies), tuple(frames), mechanism.gravity_W)
 
 
-def together(lumps: Sequence[tuple[Pose, djdyn.Body]]) -> tuple[Array, Array, Array]:
+def together(lumps: Sequence[tuple[Pose, AnyBody]]) -> tuple[Array, Array, Array]:
     """Return mass, mass centre and central inertia of bodies at given poses."""
     mass = jnp.stack([body.mass for _, body in lumps])
     centres = jnp.stack([X_HB.act(body.p_BC) for X_HB, body in lumps])
