@@ -379,7 +379,9 @@ def test_a_damped_wagon_settles_as_in_an_independent_simulation():
         rub=JointFriction("wagon", 1.0), bearing=JointFriction("rod", 0.05)
     )
     y0 = system.initial_state(jnp.array([0.1, 0.2]))
-    how = {"saveat": np.array([0.0, 5.0, 60.0]), "rtol": 1e-10, "atol": 1e-11}
-    run = djdyn.simulate(system, 60.0, y0, max_steps=100_000, **how)
+    times = np.array([0.0, 5.0, 60.0])
+    run = djdyn.simulate(
+        system, 60.0, y0, saveat=times, rtol=1e-10, atol=1e-11, max_steps=100_000
+    )
     assert np.allclose(run.y.q[1], [2.46e-4, 2.646726], atol=[5e-7, 1e-6])
     assert np.allclose(run.y.q[2], [-2.6e-6, 2.670648], atol=[1e-7, 1e-6])

@@ -56,7 +56,7 @@ def runs(sets: dict[str, Any]) -> list[djdyn.Trajectory]:
 
 
 # The largest error of each joint over 10 s, rad, in an independent simulation: first of
-# the controller as it is, then of others. Pairs are shares of friction and integral gain.
+# the controller as it is, then of others. Pairs are shares of friction and of integral.
 BEST = (6.9e-5, 4.8e-4, 2.7e-4, 4.3e-3, 3.2e-3, 2.5e-4)
 VARIANTS: dict[str, tuple[tuple[float, float], str, tuple[float, ...]]] = {
     "no_friction": (
@@ -78,14 +78,17 @@ def variant_errors(
     """Return the largest error of each joint, by variant of the controller."""
     names = [name for name, row in VARIANTS.items() if row[1] == friction_at]
     system = titan.build(friction_at=friction_at)
-    one = djdyn.get_parameters(system, "control.friction")
-    ki = djdyn.get_parameters(system, "control.ki")
+    friction, ki = (
+        np.asarray(djdyn.get_parameters(system, f"control.{key}"))
+        for key in ("friction", "ki")
+    )
     shares = np.array([VARIANTS[name][0] for name in names])
     lanes = jax.tree.map(lambda x: jnp.stack([x] * len(names)), system.initial_state())
     run = djdyn.rollout(
         system, SPAN, lanes, saveat=np.linspace(0.0, SPAN, 1001), solver="rk4", dt=5e-4,
         parameters={
-            "control.friction": shares[:, :1] * one, "control.ki": shares[:, 1:] * ki,
+            "control.friction": np.outer(shares[:, 0], friction),
+            "control.ki": np.outer(shares[:, 1], ki),
         },
         inputs={"sticks": sticks(TRACKING)},
     )  # fmt: skip
