@@ -8,8 +8,9 @@ import pytest
 import djdyn
 from controllers import JointPID, Reference
 from djdyn.multibody.time_functions import Harmonic
-from djdyn.parts import JointActuator, JointForce, JointSpring
+from djdyn.parts import JointActuator, JointForce, JointFriction, JointSpring
 from djdyn.simulation.series import load_dataset
+from experiments.studies.swing_up import study as swing_up
 
 from ..machines import double_pendulum, table
 
@@ -370,3 +371,17 @@ def test_equal_calls_are_traced_once(oscillator):
     traced = len(TRACES)
     run(2.0)
     assert len(TRACES) == traced
+
+
+def test_a_damped_wagon_settles_as_in_an_independent_simulation():
+    """Rokseth 2014, example 3.6, with dampers of 1 N s/m and 0.05 N m s."""
+    system = swing_up.build(
+        rub=JointFriction("wagon", 1.0), bearing=JointFriction("rod", 0.05)
+    )
+    y0 = system.initial_state(jnp.array([0.1, 0.2]))
+    times = np.array([0.0, 5.0, 60.0])
+    run = djdyn.simulate(
+        system, 60.0, y0, saveat=times, rtol=1e-10, atol=1e-11, max_steps=100_000
+    )
+    assert np.allclose(run.y.q[1], [2.46e-4, 2.646726], atol=[5e-7, 1e-6])
+    assert np.allclose(run.y.q[2], [-2.6e-6, 2.670648], atol=[1e-7, 1e-6])

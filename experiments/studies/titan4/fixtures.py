@@ -182,5 +182,14 @@ def run_eigenvalues(study: Study) -> None:
             unit="1/s",
             note="largest real part; cancelling friction exactly is unstable",
         )
+    no_integral = eqx.tree_at(lambda c: c.ki, control, jnp.zeros(6))
+    found = np.linalg.eigvals(np.asarray(loop_matrix(no_integral, jnp.zeros(6))))
+    study.metric(
+        "titan4.eigenvalues.no_integral",
+        np.abs(found.real).max(),
+        at_most=1e-9,
+        unit="1/s",
+        note="largest real part without integral and friction: undamped vibrations",
+    )
     note = "largest error of all 36 eigenvalues"
     study.metric("titan4.eigenvalue_error", worst, at_most=1e-6, unit="1/s", note=note)

@@ -18,7 +18,7 @@ from .model import build as build
 
 
 TITLE = "Titan 4: a hydraulic arm under backstepping control"
-STAGES = 9
+STAGES = 10
 SCENE = "Tracking: the arm under its sticks"
 SLOW = (fixtures.run_swing, rig.run_steps)  # left out of a quick run
 
@@ -51,7 +51,11 @@ def run(study: Study) -> None:
         tracking.run_energy_balance(study, followed)
         tracking.run_stop(study, stopped, bonded)
         study.report.scene(scene.scene(followed), SCENE)
-    for name, part in (("real time", realtime.run), ("tuning", tuning.run)):
+    for name, part in (
+        ("other controllers", tracking.run_variants),
+        ("real time", realtime.run),
+        ("tuning", tuning.run),
+    ):
         with study.stage(name):
             if not study.quick:
                 part(study)

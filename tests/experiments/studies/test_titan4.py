@@ -7,13 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
 
 import djdyn
 from experiments.__main__ import main
 from experiments.studies.titan4 import (
     conditions as titan4_conditions,
+    fixtures as titan4_fixtures,
     loop as titan4_loop,
     model as titan,
+    tracking as titan4_tracking,
     tuning as titan4_tune,
 )
 from experiments.studies.titan4.operator_inputs import STOP, sticks
@@ -43,6 +46,22 @@ def test_a_load_at_the_tip_is_felt_as_one():
     assert jnp.allclose(
         torque(with_added_inertia) - torque(arm), load * 9.81 * J[2], atol=1e-9
     )
+
+
+def test_errors_vibrate_undamped_without_integral_and_friction():
+    """The loop's law is B e'' + Kp e = 0: frequencies are those of the stiffness Kp."""
+    control = eqx.tree_at(lambda c: c.ki, titan.controller(), jnp.zeros(6))
+    found = np.linalg.eigvals(titan4_fixtures.loop_matrix(control, jnp.zeros(6)))
+    B = np.asarray(djdyn.mass_matrix(titan.mechanism(), jnp.zeros(6)))
+    law = np.sqrt(scipy.linalg.eigh(np.diag(control.kp), B, eigvals_only=True))
+    assert np.abs(found.real).max() < 1e-9
+    assert np.allclose(np.sort(found.imag)[-6:], law, rtol=1e-9)
+
+
+@pytest.mark.study
+def test_the_friction_of_the_desired_rate_tracks_best():
+    for name, found in titan4_tracking.variant_errors("desired").items():
+        assert np.all(found > titan4_tracking.BEST), name
 
 
 @pytest.mark.study
