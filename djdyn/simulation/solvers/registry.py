@@ -230,7 +230,8 @@ class Integrator(eqx.Module):
             tolerances = (self.rtol, self.atol)
             steps = self._adaptive(tolerances, None, t0, t1, y0.dtype, saves, jumps)
         solver = SOLVERS[self.solver]()
-        solver = Projected(solver) if args.projects else solver
+        closes_loops = getattr(args, "projects", False)  # what runs may be any function
+        solver = Projected(solver) if closes_loops else solver
         how = (subs, steps, max_steps, meter)
         return self._solve(solver, field, t0, t1, y0, args, *how)
 
