@@ -111,7 +111,10 @@ def maximal_accelerations(mechanism, q, v, tau_of=None):
             F[here] += np.asarray(tau_of[i + 1])
     k = len(J)
     K = np.block([[M, J.T], [J, np.zeros((k, k))]])
-    found = np.linalg.lstsq(K, np.concatenate([F, -np.asarray(bias)]), rcond=1e-12)[0]
+    wanted, found = np.concatenate([F, -np.asarray(bias)]), np.zeros(len(K))
+    pinv = np.linalg.pinv(K, rcond=1e-12)
+    for _ in range(3):  # K is ill-conditioned: solve again for what is left
+        found = found + pinv @ (wanted - K @ found)
     sizes, start, wrenches = found[6 * n :], k, {}
     for loop in reversed(mechanism.loops):
         A, B = mechanism.frame(loop.parent), mechanism.frame(loop.child)
