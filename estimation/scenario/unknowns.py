@@ -8,7 +8,7 @@ import numpy as np
 from djdyn.io.scenario import Scenario
 from djdyn.io.scenario_limits import shown
 from djdyn.io.scenario_table import TablePlace
-from djdyn.multibody.mechanism import AnyBody
+from djdyn.multibody.mechanism import Body
 from djdyn.system.parameters import FreeParameter, get_parameters, parameter_field
 from djdyn.system.transforms import (
     AbstractTransform,
@@ -78,7 +78,7 @@ def _transform(
     return kinds[domain]
 
 
-def _body(scenario: Scenario, name: str) -> AnyBody:
+def _body(scenario: Scenario, name: str) -> Body:
     m = scenario.system.mechanism
     body = m.bodies[m.index(name) - 1]
     if not isinstance(body, Body):
