@@ -67,7 +67,7 @@ def run_momentum(study: Study) -> None:
         jnp.zeros(3), jnp.array([0.1, -0.05, 0.2]), jnp.array([0.3, 0.5, -0.7])
     )
     u = np.array([0.2, -0.1, 0.05, 0.02, 0.03, -0.04, 0.5, -0.4, 0.8])
-    R = rotation_rpy(*(FLIP * np.array([0.1, -0.05, 0.2])))
+    R = rotation_rpy(*jnp.asarray(FLIP * np.array([0.1, -0.05, 0.2])))
     v = jnp.concatenate([FLIP * u[3:6], R @ (FLIP * u[:3]), u[6:]])
     y0 = djdyn.State(q, v, {})
     run = djdyn.simulate(
