@@ -214,6 +214,7 @@ def mujoco_batch(
 ) -> Callable[[], np.ndarray]:
     """Return a threaded rollout of the machine in many lanes."""
     mujoco: Any = importlib.import_module("mujoco")
+    mujoco.set_mju_user_warning(lambda message: None)  # steps too coarse diverge
     text = (
         (model or "").replace("STEP", f"{dt:.17g}").replace("SOLREF", f"{2 * dt:.17g}")
     )
